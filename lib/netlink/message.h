@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+#ifndef NETLINK_MESSAGE_H
+#define NETLINK_MESSAGE_H
+
+/*
+ * Inside the control server: how a message family (link.c, qdisc.c, filter.c) or a kind (act_csum.c,
+ * matchall.c) plugs in. Each file registers its table by constructor; there is no central switch.
+ * The registry is filled before main() and never changes after: constant data, not state.
+ */
+
+#include <libmnl/libmnl.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "netlink/netlink.h"
+
+struct netlink_client;
+
+/* One request under way. Lives while its handler runs; a dump's lives until the dump has ended. */
+struct netlink_request {
+	struct netlink_server *server;
+	const struct netlink_conf *conf; /* the server's handles */
+	struct netlink_client *client;
+	const struct nlmsghdr *nlh; /* the whole message, its length checked; a dump keeps a copy */
+	uint32_t portid;
+	/* For dumps: zero at the start, then the handler's own, kept between calls. */
+	uint64_t cursor[8];
+	uint64_t generation;  /* first call: note what you dump; a later difference sets interrupted */
+	bool interrupted;     /* answered with NLM_F_DUMP_INTR */
+	/* The error, set through netlink_fail(). */
+	char why[256];
+	uint32_t bad_offset; /* of the attribute in question, 0 for none */
+};
+
+/*
+ * Message handlers return 0 or -errno. They validate all before they change anything. On success
+ * the server acknowledges if NLM_F_ACK was asked; on error it sends the code and `why`.
+ */
+struct netlink_handler {
+	int protocol;  /* NETLINK_ROUTE, NETLINK_XFRM */
+	uint16_t type; /* RTM_NEWQDISC ... */
+	size_t header; /* sizeof(struct tcmsg): shorter messages are refused before doit() */
+	int (*doit)(struct netlink_request *req);
+	/*
+	 * One part of a dump (a get with NLM_F_DUMP): put messages with netlink_put_begin() until it
+	 * returns NULL (no room: return 1 with the cursor at the object that did not fit) or all are
+	 * put (return 0). -errno ends the dump with that error. NULL: this type has no dump.
+	 */
+	int (*dump)(struct netlink_request *req);
+	STAILQ_ENTRY(netlink_handler) next;
+};
+
+void netlink_handler_register(struct netlink_handler *handler);
+
+#define NETLINK_REGISTER_HANDLER(h)                                                                \
+	static void __attribute__((constructor)) netlink_register_##h(void)                        \
+	{                                                                                          \
+		netlink_handler_register(&h);                                                      \
+	}                                                                                          \
+	struct netlink_handler /* swallow the semicolon */
+
+/* Sets the extended ack: a sentence without a final full stop, and the attribute at fault (may be NULL). Returns err. */
+int netlink_fail(struct netlink_request *req, int err, const struct nlattr *attr, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* What an attribute must be. */
+enum netlink_attr_type {
+	NETLINK_ATTR_U8,
+	NETLINK_ATTR_U16,
+	NETLINK_ATTR_U32,
+	NETLINK_ATTR_U64,
+	NETLINK_ATTR_BINARY, /* min..max bytes; max 0: no bound */
+	NETLINK_ATTR_STRING, /* terminated within its payload, at most max bytes with the NUL */
+	NETLINK_ATTR_NESTED,
+	NETLINK_ATTR_FLAG,
+	NETLINK_ATTR_IGNORED, /* accepted for what the kernel ignores as well; say why beside it */
+};
+
+struct netlink_attr_policy {
+	uint16_t type;    /* TCA_KIND */
+	const char *name; /* "TCA_KIND" */
+	enum netlink_attr_type what;
+	uint16_t min, max;
+};
+
+/*
+ * Sorts attributes into tb[0..n_tb) by type (NULL where absent). An attribute that the policy does
+ * not list is refused by number, one that is too short, too long, badly nested or given twice by
+ * name; a length that does not fit the message by position. 0, -EINVAL or -EOPNOTSUPP (unknown).
+ */
+int netlink_parse(struct netlink_request *req, size_t header, const struct netlink_attr_policy *policy,
+	size_t n_policy, const struct nlattr **tb, size_t n_tb);
+int netlink_parse_nested(struct netlink_request *req, const struct nlattr *nest,
+	const struct netlink_attr_policy *policy, size_t n_policy, const struct nlattr **tb,
+	size_t n_tb);
+
+/*
+ * Puts one message into the answer: of a doit (NLM_F_MULTI clear) or a dump. NULL when the datagram
+ * has no room; a doit's first message always has NETLINK_MESSAGE_MAX bytes. Attributes are added
+ * with netlink_put*(), which mark the message as overflowed when there is no room;
+ * netlink_put_end() returns false for such a message and takes it back.
+ */
+#define NETLINK_MESSAGE_MAX 32768
+struct netlink_put {
+	struct nlmsghdr *nlh;
+	size_t room;     /* bytes from nlh that the message may have */
+	bool overflowed;
+};
+bool netlink_put_begin(struct netlink_request *req, struct netlink_put *put, uint16_t type,
+	uint16_t flags, const void *header, size_t header_len);
+bool netlink_put_end(struct netlink_request *req, struct netlink_put *put);
+
+void netlink_put_data(struct netlink_put *put, uint16_t type, const void *data, size_t len);
+void netlink_put_u8(struct netlink_put *put, uint16_t type, uint8_t value);
+void netlink_put_u16(struct netlink_put *put, uint16_t type, uint16_t value);
+void netlink_put_u32(struct netlink_put *put, uint16_t type, uint32_t value);
+void netlink_put_u64(struct netlink_put *put, uint16_t type, uint64_t value);
+void netlink_put_string(struct netlink_put *put, uint16_t type, const char *value);
+struct nlattr *netlink_put_nest(struct netlink_put *put, uint16_t type); /* with NLA_F_NESTED clear, as tc's are */
+void netlink_put_nest_end(struct netlink_put *put, struct nlattr *nest);
+
+/*
+ * Multicast. Builds one message in a buffer of the server's and sends it to every subscriber of
+ * `group` (RTNLGRP_TC ...) and, with NLM_F_ECHO in the request, to the requester. req may be NULL
+ * (a change nobody asked for: portid and seq 0).
+ */
+bool netlink_notify_begin(struct netlink_server *server, struct netlink_request *req,
+	struct netlink_put *put, uint16_t type, uint16_t flags, const void *header, size_t header_len);
+void netlink_notify_end(struct netlink_server *server, struct netlink_request *req,
+	struct netlink_put *put, int protocol, unsigned int group);
+
+/* The device, or false with the request failed (-ENODEV "Cannot find device ..."): by index. */
+int netlink_dev_by_index(struct netlink_request *req, uint32_t ifindex, struct netlink_dev *dev);
+int netlink_dev_by_name(struct netlink_request *req, const char *name, struct netlink_dev *dev);
+
+/* A kind of action: two small files, the library's and this one's act_<kind>.c. */
+struct netlink_action_kind {
+	const struct action_ops *ops;
+	/*
+	 * TCA_ACT_OPTIONS -> an unpublished snapshot (verdict and kind's own fields; cookie and flags
+	 * are filled in by the caller) and the index asked for. `old` is the snapshot being replaced or NULL.
+	 */
+	int (*parse)(struct netlink_request *req, const struct nlattr *options,
+		const struct action_params *old, uint32_t *index, struct action_params **params);
+	/* Puts the kind's attributes (inside TCA_OPTIONS), without the TM attribute. */
+	void (*put)(struct netlink_put *put, const struct action *action,
+		const struct action_params *params);
+	uint16_t tm_type; /* TCA_CSUM_TM: where struct tcf_t goes */
+	STAILQ_ENTRY(netlink_action_kind) next;
+};
+void netlink_action_kind_register(struct netlink_action_kind *kind);
+const struct netlink_action_kind *netlink_action_kind_find(const char *name);
+const struct netlink_action_kind *netlink_action_kind_of(const struct action_ops *ops);
+
+/* A kind of filter: cls_<kind>.c. */
+struct netlink_filter_kind {
+	const char *name; /* "matchall" */
+	enum classifier_kind kind;
+	/* TCA_OPTIONS -> conf's kind-specific part and classid, flags, actions (see netlink_actions_parse()). */
+	int (*parse)(struct netlink_request *req, const struct nlattr *options,
+		struct classifier_rule_conf *conf);
+	void (*put)(struct netlink_put *put, const struct classifier_rule *rule);
+	STAILQ_ENTRY(netlink_filter_kind) next;
+};
+void netlink_filter_kind_register(struct netlink_filter_kind *kind);
+
+#endif /* NETLINK_MESSAGE_H */
