@@ -137,6 +137,39 @@ bool netlink_notify_begin(struct netlink_server *server, struct netlink_request 
 void netlink_notify_end(struct netlink_server *server, struct netlink_request *req,
 	struct netlink_put *put, int protocol, unsigned int group);
 
+/*
+ * What a family keeps for each server beside the caller's handles: the qdiscs of devices. The server
+ * calls create() for each registered family before it serves, dev_gone() when a device is about to
+ * go (after RTM_DELLINK was sent), and destroy(), in reverse order, when it ends. Any may be NULL.
+ */
+struct netlink_family {
+	int (*create)(struct netlink_server *server, void **state); /* 0 or -errno */
+	void (*destroy)(struct netlink_server *server, void *state);
+	void (*dev_gone)(struct netlink_server *server, void *state, uint32_t ifindex);
+	unsigned int id; /* given at registration: index into the server's array of states */
+	STAILQ_ENTRY(netlink_family) next;
+};
+#define NETLINK_FAMILIES_MAX 16
+void netlink_family_register(struct netlink_family *family);
+void *netlink_family_state(struct netlink_server *server, const struct netlink_family *family);
+
+#define NETLINK_REGISTER_FAMILY(f)                                                                 \
+	static void __attribute__((constructor)) netlink_register_family_##f(void)                 \
+	{                                                                                          \
+		netlink_family_register(&f);                                                       \
+	}                                                                                          \
+	struct netlink_family /* swallow the semicolon */
+
+/* The handles the server was created with. */
+const struct netlink_conf *netlink_server_conf(const struct netlink_server *server);
+
+/*
+ * link.c: one RTM_NEWLINK or RTM_DELLINK to RTNLGRP_LINK. netlink_server_dev_changed() and
+ * netlink_server_dev_gone() (server.c) call it; req may be NULL.
+ */
+void netlink_link_notify(struct netlink_server *server, struct netlink_request *req, uint16_t type,
+	uint32_t ifindex);
+
 /* The device, or false with the request failed (-ENODEV "Cannot find device ..."): by index. */
 int netlink_dev_by_index(struct netlink_request *req, uint32_t ifindex, struct netlink_dev *dev);
 int netlink_dev_by_name(struct netlink_request *req, const char *name, struct netlink_dev *dev);
