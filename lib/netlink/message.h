@@ -35,6 +35,7 @@ struct netlink_request {
 	uint64_t cursor[8];
 	uint64_t generation;  /* first call: note what you dump; a later difference sets interrupted */
 	bool interrupted;     /* answered with NLM_F_DUMP_INTR */
+	bool strict;          /* NETLINK_GET_STRICT_CHK: the header and attributes of a dump filter it */
 	/* The error, set through netlink_fail(). */
 	char why[256];
 	uint32_t bad_offset; /* of the attribute in question, 0 for none */
@@ -50,15 +51,21 @@ struct netlink_handler {
 	size_t header; /* sizeof(struct tcmsg): shorter messages are refused before doit() */
 	int (*doit)(struct netlink_request *req);
 	/*
-	 * One part of a dump (a get with NLM_F_DUMP): put messages with netlink_put_begin() until it
-	 * returns NULL (no room: return 1 with the cursor at the object that did not fit) or all are
-	 * put (return 0). -errno ends the dump with that error. NULL: this type has no dump.
+	 * A dump of a shorter message (`struct rtgenmsg` is all that many programs send) sees its header
+	 * filled up with zeros. netlink_parse() of a dump without req->strict is the handler's choice:
+	 * the kernel then looks at nothing beyond the header.
+	 *
+	 * One part of a dump (a get with NLM_F_DUMP): put messages until netlink_put_begin() or
+	 * netlink_put_end() returns false (no room: return 1 with the cursor at the object that did not
+	 * fit) or all are put (return 0). -errno ends the dump with that error. NULL: this type has no dump.
 	 */
 	int (*dump)(struct netlink_request *req);
 	STAILQ_ENTRY(netlink_handler) next;
 };
 
 void netlink_handler_register(struct netlink_handler *handler);
+/* The handler, or NULL. O(1). */
+const struct netlink_handler *netlink_handler_find(int protocol, uint16_t type);
 
 #define NETLINK_REGISTER_HANDLER(h)                                                                \
 	static void __attribute__((constructor)) netlink_register_##h(void)                        \
@@ -103,10 +110,11 @@ int netlink_parse_nested(struct netlink_request *req, const struct nlattr *nest,
 	size_t n_tb);
 
 /*
- * Puts one message into the answer: of a doit (NLM_F_MULTI clear) or a dump. NULL when the datagram
- * has no room; a doit's first message always has NETLINK_MESSAGE_MAX bytes. Attributes are added
- * with netlink_put*(), which mark the message as overflowed when there is no room;
- * netlink_put_end() returns false for such a message and takes it back.
+ * Puts one message into the answer: of a doit (NLM_F_MULTI as in `flags`) or of a dump (always set).
+ * False when the datagram has no room; the first message of a datagram always has NETLINK_MESSAGE_MAX
+ * bytes. Attributes are added with netlink_put*(), which mark the message as overflowed when there is
+ * no room; netlink_put_end() returns false for such a message and takes it back. A dump then returns
+ * 1; a doit -EMSGSIZE.
  */
 #define NETLINK_MESSAGE_MAX 32768
 struct netlink_put {
@@ -126,6 +134,10 @@ void netlink_put_u64(struct netlink_put *put, uint16_t type, uint64_t value);
 void netlink_put_string(struct netlink_put *put, uint16_t type, const char *value);
 struct nlattr *netlink_put_nest(struct netlink_put *put, uint16_t type); /* with NLA_F_NESTED clear, as tc's are */
 void netlink_put_nest_end(struct netlink_put *put, struct nlattr *nest);
+
+/* True if anybody would get such a message: building it is half the cost of a change. O(1). */
+bool netlink_notify_wanted(const struct netlink_server *server, const struct netlink_request *req,
+	int protocol, unsigned int group);
 
 /*
  * Multicast. Builds one message in a buffer of the server's and sends it to every subscriber of
@@ -204,5 +216,7 @@ struct netlink_filter_kind {
 	STAILQ_ENTRY(netlink_filter_kind) next;
 };
 void netlink_filter_kind_register(struct netlink_filter_kind *kind);
+const struct netlink_filter_kind *netlink_filter_kind_find(const char *name);
+const struct netlink_filter_kind *netlink_filter_kind_of(enum classifier_kind kind);
 
 #endif /* NETLINK_MESSAGE_H */
