@@ -88,6 +88,7 @@ enum netlink_attr_type {
 	NETLINK_ATTR_STRING, /* terminated within its payload, at most max bytes with the NUL */
 	NETLINK_ATTR_NESTED,
 	NETLINK_ATTR_FLAG,
+	NETLINK_ATTR_REFUSED, /* the kernel knows it, we do not serve it: -EOPNOTSUPP with its name */
 	NETLINK_ATTR_IGNORED, /* accepted for what the kernel ignores as well; say why beside it */
 };
 
