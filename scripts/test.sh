@@ -75,7 +75,8 @@ suites()
 		echo "-- $name: no test is registered"
 		return 0
 	fi
-	sum=$(python3 scripts/count_tests.py "$log") || { failed=$((failed + 1)); bad+=("$name"); }
+	sum=$(python3 scripts/count_tests.py "$log") ||
+		{ failed=$((failed + 1)); bad+=("$name"); return 1; }
 	while read -r result test; do
 		case $result in
 		passed) passed=$((passed + 1)) ;;

@@ -178,8 +178,9 @@ NULL_PORTS = ["net_null0", "net_null1"]
 
 @pytest.fixture
 def running(millrace):
-    """Two net_null ports that stand still until `start` is given, control socket ready."""
-    return millrace(NULL_PORTS, commands=["show port info all"]).wait_ready()
+    """Two net_null ports, control socket ready, nothing forwarded: with -i it waits for `start`, and
+    the end of its standard input does not end it."""
+    return millrace(NULL_PORTS, ["-i"]).wait_ready()
 
 
 class PcapJob:
@@ -196,6 +197,7 @@ class PcapJob:
         vdevs = [f"net_pcap{i},rx_pcap={d}/in{i}.pcap,tx_pcap={d}/out{i}.pcap" for i in range(2)]
         program = self.start(vdevs, list(options), commands=commands, **how)
         output = program.wait()
+        assert_accounted(output, len(sent) + len(sent1))
         return frames.read(d / "out0.pcap"), frames.read(d / "out1.pcap"), output
 
 
@@ -220,8 +222,17 @@ def tshark_statuses(path):
 
 
 def drops(output):
-    """{reason: packets} from `show drops`, whatever stands around the numbers."""
-    found = {}
-    for name, packets in re.findall(r"^\s*([a-z][a-z0-9_]+)\s*:?\s+(\d+)\b", output, re.M):
-        found[name] = int(packets)
-    return found
+    """{reason: packets} of the last `show drops` in the output."""
+    table = re.split(r"^  drop +packets +bytes +reason$", output, flags=re.M)
+    if len(table) == 1:
+        return {}
+    rows = re.findall(r"^  (\w+) +(\d+) +(\d+)  \S", table[-1], re.M)
+    return {name: int(packets) for name, packets, _ in rows}
+
+
+def assert_accounted(output, sent):
+    """Every frame was received, and left or has a named reason why not."""
+    last = output.rsplit("Accumulated forward statistics for all ports", maxsplit=1)[-1]
+    rx, tx = (int(re.search(rf"{way}X-packets: (\d+)", last).group(1)) for way in "RT")
+    assert rx == sent, output
+    assert rx == tx + sum(drops(output).values()), output

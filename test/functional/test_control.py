@@ -4,7 +4,9 @@
 """The control socket: who may have it, clients that misbehave, several at once."""
 
 import os
+import pwd
 import re
+import shutil
 import signal
 import socket
 import stat
@@ -12,7 +14,7 @@ import struct
 import subprocess
 
 import pytest
-from conftest import MILLRACE_EXEC, NULL_PORTS, wait_for
+from conftest import MILLRACE, MILLRACE_EXEC, NULL_PORTS, wait_for
 
 
 def connect(program):
@@ -69,6 +71,23 @@ def test_something_else_in_its_place(millrace, directory):
 def test_directory_that_is_not_there(millrace):
     output = millrace(NULL_PORTS, ["--ctl=/nowhere/at/all/ctl.sock"], ctl=False).wait(None)
     assert "/nowhere/at/all/ctl.sock" in output
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None,
+                    reason="needs root and setpriv")
+def test_no_permission_for_it(millrace, directory):
+    where = directory / "nobody"
+    where.mkdir()
+    user = pwd.getpwnam("nobody")
+    os.chown(where, user.pw_uid, user.pw_gid)
+    as_nobody = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+    if subprocess.run(as_nobody + [str(MILLRACE), "--", "--version"], capture_output=True,
+                      check=False).returncode != 0:
+        pytest.skip("user nobody cannot reach the build directory")
+    path = directory / "ctl.sock"  # only root may write here
+    output = millrace(NULL_PORTS, [f"--ctl={path}"], ctl=False, directory=where,
+                      env={"HOME": str(where)}, wrapper=as_nobody).wait(None)
+    assert re.search(rf"{path}.*[Pp]ermission denied", output), output
 
 
 def test_path_too_long(millrace, directory):
