@@ -22,7 +22,9 @@ struct rte_mbuf;
 struct sched_nolock;
 
 #define SCHED_NOLOCK_BANDS_MAX 16
-#define SCHED_NOLOCK_PRIO_MAX 16 /* skb->priority & 15 selects the priomap's entry (TC_PRIO_MAX + 1) */
+#define SCHED_NOLOCK_WORKERS_MAX 256
+#define SCHED_NOLOCK_PRIO_MAX \
+	16 /* skb->priority & 15 selects the priomap's entry (TC_PRIO_MAX + 1) */
 #define SCHED_NOLOCK_LIMIT_DEFAULT 1000
 #define SCHED_NOLOCK_BUDGET_DEFAULT 64
 
@@ -31,24 +33,25 @@ struct sched_nolock;
  * caller's. rte_eth_tx_burst()'s contract. Only one worker at a time calls it.
  */
 typedef uint16_t (*sched_nolock_tx_fn)(void *arg, struct rte_mbuf **pkts, uint16_t n);
-/* Takes over packets that a reset or flush found: to be counted and freed. Control thread or owner. */
+/* Takes over packets that a reset or flush found: to be counted and freed. Control thread or owner.
+ */
 typedef void (*sched_nolock_drop_fn)(void *arg, struct rte_mbuf **pkts, uint16_t n);
 
 struct sched_nolock_conf {
 	unsigned int n_workers; /* callers are 0 .. n_workers - 1 */
-	unsigned int bands;     /* 1 .. SCHED_NOLOCK_BANDS_MAX; band 0 first */
+	unsigned int bands; /* 1 .. SCHED_NOLOCK_BANDS_MAX; band 0 first */
 	uint8_t priomap[SCHED_NOLOCK_PRIO_MAX]; /* priority & 15 -> band, each < bands */
-	uint32_t limit;         /* packets a band; 0: no limit of its own (rule B9) */
-	unsigned int budget;    /* packets an owner drains before it gives way; 0: the default */
-	int priority_offset;    /* of a uint32_t priority in the mbuf; -1: all are 0 */
-	int class_offset;       /* of a uint16_t band + 1 that overrides it, 0 none; -1: no such field */
-	int socket;             /* NUMA socket of the memory */
-	bool bypass;            /* false: every packet is queued first (for comparison) */
+	uint32_t limit; /* packets a band; 0: no limit of its own (rule B9) */
+	unsigned int budget; /* packets an owner drains before it gives way; 0: the default */
+	int priority_offset; /* of a uint32_t priority in the mbuf; -1: all are 0 */
+	int class_offset; /* of a uint16_t band + 1 that overrides it, 0 none; -1: no such field */
+	int socket; /* NUMA socket of the memory */
+	bool bypass; /* false: every packet is queued first (for comparison) */
 	sched_nolock_tx_fn tx;
 	void *tx_arg;
 	sched_nolock_drop_fn drop;
 	void *drop_arg;
-	struct rcu *rcu;        /* frees replaced bands */
+	struct rcu *rcu; /* frees replaced bands */
 };
 
 /* Sums over workers. At rest enqueued = bypassed + dequeued + dropped + queued + held (rule B7). */
@@ -56,14 +59,15 @@ struct sched_nolock_stats {
 	uint64_t enqueued, enqueued_bytes; /* packets offered that were taken or dropped */
 	uint64_t bypassed, bypassed_bytes; /* sent without having been queued */
 	uint64_t dequeued, dequeued_bytes; /* sent after having been queued */
-	uint64_t dropped, dropped_bytes;   /* band full, flushed, or deactivated */
-	uint64_t overlimits;               /* times a band was full */
-	uint64_t requeues;                 /* packets the driver refused: held, sent first next time */
-	uint64_t queued, queued_bytes;     /* in the bands now */
-	uint64_t held, held_bytes;         /* taken from a band, refused by the driver */
+	uint64_t dropped, dropped_bytes; /* band full, flushed, or deactivated */
+	uint64_t overlimits; /* times a band was full */
+	uint64_t requeues; /* packets the driver refused: held, sent first next time */
+	uint64_t queued, queued_bytes; /* in the bands now */
+	uint64_t held, held_bytes; /* taken from a band, refused by the driver */
 };
 
-/* pfifo_fast: three bands, Linux's priomap, SCHED_NOLOCK_LIMIT_DEFAULT. Other fields are zero or -1. */
+/* pfifo_fast: three bands, Linux's priomap, SCHED_NOLOCK_LIMIT_DEFAULT. Other fields are zero or
+ * -1. */
 void sched_nolock_conf_pfifo_fast(struct sched_nolock_conf *conf);
 
 /*
@@ -72,7 +76,8 @@ void sched_nolock_conf_pfifo_fast(struct sched_nolock_conf *conf);
  */
 struct sched_nolock *sched_nolock_create(const struct sched_nolock_conf *conf);
 
-/* Drops what is queued and held, and frees. No worker may be inside or come in any more. Control thread. */
+/* Drops what is queued and held, and frees. No worker may be inside or come in any more. Control
+ * thread. */
 void sched_nolock_destroy(struct sched_nolock *sched);
 
 /*
@@ -97,18 +102,30 @@ void sched_nolock_flush(struct sched_nolock *sched);
 
 /*
  * While deactivated every packet offered is dropped (counted) and nothing is sent: port stop.
- * Returns once no worker is inside the driver on its behalf. Control thread; workers must be running or stopped,
- * not blocked. What was queued is handed to conf.drop.
+ * Returns once no worker is inside the driver on its behalf. Control thread; workers must be
+ * running or stopped, not blocked. What was queued is handed to conf.drop.
  */
 void sched_nolock_deactivate(struct sched_nolock *sched);
 void sched_nolock_activate(struct sched_nolock *sched);
 
 /*
  * Changes bands, priomap and limit under traffic; packets already queued keep their order within
- * their band as far as the new bands hold them. 0, -EINVAL or -ENOMEM (nothing changed). Control thread.
+ * their band as far as the new bands hold them. 0, -EINVAL or -ENOMEM (nothing changed). Control
+ * thread.
  */
 int sched_nolock_change(struct sched_nolock *sched, unsigned int bands,
 	const uint8_t priomap[SCHED_NOLOCK_PRIO_MAX], uint32_t limit);
+
+/*
+ * Lets one worker (-1: none) keep the ownership between its calls, for a queue that it alone
+ * sends to: no atomic read-modify-write is left on its way. Another worker may still send; its
+ * packets leave when the exclusive worker next calls enqueue or drain. -EINVAL: no such worker,
+ * or conf.rcu is NULL. Control thread, under traffic; waits for the former worker to come by, at
+ * most a grace period.
+ */
+int sched_nolock_set_exclusive(struct sched_nolock *sched, int worker);
+/* That worker, or -1. Any thread. */
+int sched_nolock_exclusive(const struct sched_nolock *sched);
 
 /* The current bands, priomap and limit. Control thread. */
 const struct sched_nolock_conf *sched_nolock_conf(const struct sched_nolock *sched);
