@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+/*
+ * Runs every line that vectors.py wrote through every implementation: flat, cut in two at every
+ * byte, with empty segments, and in segments of a few bytes; and through the bytewise reference in
+ * C, so that what reference.c says about random frames can be believed. One cmocka test a name.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "harness.h"
+#include "reference.h"
+#include "support.h"
+
+#define CUT_ALL_BELOW 400 /* frames longer are cut in few ways only */
+#define SEGMENT_MAX 2000
+
+struct line {
+	char name[64];
+	uint32_t flags;
+	uint8_t *in, *out;
+	uint32_t len;
+	char reason[32];
+};
+
+static struct harness harness;
+static struct rte_mempool *pool;
+static struct line *lines;
+static size_t n_lines;
+static unsigned int n_checks;
+
+static uint8_t *
+from_hex(const char *hex, uint32_t *len)
+{
+	uint8_t *data;
+	uint32_t i;
+
+	if (strcmp(hex, "-") == 0)
+		hex = "";
+	*len = (uint32_t)strlen(hex) / 2;
+	data = malloc(*len + 1);
+	for (i = 0; i < *len; i++)
+		sscanf(hex + 2 * (size_t)i, "%2hhx", &data[i]);
+	return data;
+}
+
+static void
+read_lines(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char *in = NULL, *out = NULL;
+	struct line l;
+	uint32_t out_len;
+
+	if (f == NULL) {
+		perror(path);
+		exit(1);
+	}
+	while (fscanf(f, "%63s %x %ms %ms %31s", l.name, &l.flags, &in, &out, l.reason) == 5) {
+		l.in = from_hex(in, &l.len);
+		l.out = from_hex(out, &out_len);
+		free(in);
+		free(out);
+		if (l.len != out_len) {
+			fprintf(stderr, "%s: a frame changed its length\n", l.name);
+			exit(1);
+		}
+		lines = realloc(lines, (n_lines + 1) * sizeof(*lines));
+		lines[n_lines++] = l;
+	}
+	fclose(f);
+}
+
+static void
+check(const struct line *l, const struct csum_impl *impl, struct rte_mbuf *m, const char *how,
+	uint32_t cut)
+{
+	unsigned int reason = harness_run(&harness, impl, l->flags, &m);
+
+	n_checks++;
+	if (!harness_equal(m, l->out, l->len))
+		fail_msg("%s: wrong bytes (%s, %s %u)", l->name, impl->name, how, cut);
+	if (strcmp(csum_action_reason_name(reason), l->reason) != 0)
+		fail_msg("%s: counted %s, not %s (%s, %s %u)", l->name,
+			csum_action_reason_name(reason), l->reason, impl->name, how, cut);
+	rte_pktmbuf_free(m);
+}
+
+static void
+check_short(const struct line *l, const struct csum_impl *impl)
+{
+	static const uint32_t few[] = { 1, 2, 3, 5, 7, 13 };
+	uint32_t cuts[3], i;
+
+	check(l, impl, harness_chain(pool, l->in, l->len, NULL, 0), "flat", 0);
+	for (i = 0; i <= l->len; i++) {
+		cuts[0] = cuts[1] = cuts[2] = i;
+		check(l, impl, harness_chain(pool, l->in, l->len, cuts, 1), "cut at", i);
+		if (i % 3 == 0)
+			check(l, impl, harness_chain(pool, l->in, l->len, cuts, 3),
+				"empty segments at", i);
+	}
+	for (i = 0; i < RTE_DIM(few); i++)
+		check(l, impl, harness_cut(pool, l->in, l->len, few[i]), "segments of", few[i]);
+}
+
+static void
+check_long(const struct line *l, const struct csum_impl *impl)
+{
+	static const uint32_t few[] = { 61, 127, 1000, 1999, SEGMENT_MAX };
+	uint32_t i;
+
+	for (i = 0; i < RTE_DIM(few); i++)
+		check(l, impl, harness_cut(pool, l->in, l->len, few[i]), "segments of", few[i]);
+}
+
+static void
+check_reference(const struct line *l)
+{
+	uint8_t *copy = malloc(l->len + 1);
+	const char *reason;
+
+	memcpy(copy, l->in, l->len);
+	reason = reference_update(copy, l->len, l->flags);
+	if (memcmp(copy, l->out, l->len) != 0 || strcmp(reason, l->reason) != 0)
+		fail_msg("%s: the reference in C says %s, that in Python %s", l->name, reason,
+			l->reason);
+	free(copy);
+}
+
+/* *state names the first line of a rule; all lines of that name follow it. */
+static void
+rule(void **state)
+{
+	const struct line *l = *state, *first = l;
+	const struct csum_impl *impl;
+	unsigned int i;
+
+	for (; l < lines + n_lines && strcmp(l->name, first->name) == 0; l++) {
+		check_reference(l);
+		for (i = 0; (impl = csum_impl_get(i)) != NULL; i++) {
+			if (l->len < CUT_ALL_BELOW)
+				check_short(l, impl);
+			else
+				check_long(l, impl);
+		}
+	}
+	assert_true(test_pool_full(pool));
+}
+
+int
+main(int argc, char *argv[])
+{
+	struct CMUnitTest *tests;
+	size_t i, n = 0;
+	int failed;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: csum_vectors FILE\n");
+		return 2;
+	}
+	test_eal_init("csum-vectors", "0");
+	pool = test_pool("vectors", 2047);
+	harness_open(&harness);
+	read_lines(argv[1]);
+	tests = calloc(n_lines + 1, sizeof(*tests));
+	for (i = 0; i < n_lines; i++)
+		if (i == 0 || strcmp(lines[i].name, lines[i - 1].name) != 0)
+			tests[n++] = (struct CMUnitTest){
+				.name = lines[i].name, .test_func = rule, .initial_state = &lines[i]
+			};
+	failed = _cmocka_run_group_tests("csum vectors", tests, n, NULL, NULL);
+	printf("%zu frames, %u runs\n", n_lines, n_checks);
+	harness_close(&harness);
+	return failed == 0 && n > 0 ? 0 : 1;
+}
