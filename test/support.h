@@ -20,26 +20,33 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
-/* Starts EAL without hugepages and devices; `lcores` as --lcores takes it ("0" for one). Exits on failure. */
+/* Starts EAL without hugepages and devices, on `lcores` ("0" for one). Exits on failure. */
 static inline void
 test_eal_init(const char *name, const char *lcores)
 {
-	char prefix[64];
-	char *argv[16];
+	/* Static: EAL may keep pointers into its words. */
+	static char words[12][64];
+	char *argv[13];
 	int argc = 0;
 
-	snprintf(prefix, sizeof(prefix), "--file-prefix=mr-%s-%d", name, (int)getpid());
-	argv[argc++] = strdup(name);
-	argv[argc++] = strdup("--no-huge");
-	argv[argc++] = strdup("-m");
-	argv[argc++] = strdup("256");
-	argv[argc++] = strdup("--no-shconf");
-	argv[argc++] = strdup("--no-pci");
-	argv[argc++] = strdup("--no-telemetry");
-	argv[argc++] = strdup("--log-level=error");
-	argv[argc++] = strdup(prefix);
-	argv[argc++] = strdup("--lcores");
-	argv[argc++] = strdup(lcores);
+#define TEST_EAL_WORD(...) \
+	do { \
+		snprintf(words[argc], sizeof(words[argc]), __VA_ARGS__); \
+		argv[argc] = words[argc]; \
+		argc++; \
+	} while (0)
+	TEST_EAL_WORD("%s", name);
+	TEST_EAL_WORD("--no-huge");
+	TEST_EAL_WORD("-m");
+	TEST_EAL_WORD("256");
+	TEST_EAL_WORD("--no-shconf");
+	TEST_EAL_WORD("--no-pci");
+	TEST_EAL_WORD("--no-telemetry");
+	TEST_EAL_WORD("--log-level=error");
+	TEST_EAL_WORD("--file-prefix=mr-%s-%d", name, (int)getpid());
+	TEST_EAL_WORD("--lcores");
+	TEST_EAL_WORD("%s", lcores);
+#undef TEST_EAL_WORD
 	argv[argc] = NULL;
 	if (rte_eal_init(argc, argv) < 0) {
 		fprintf(stderr, "%s: rte_eal_init: %s\n", name, rte_strerror(rte_errno));
@@ -47,7 +54,7 @@ test_eal_init(const char *name, const char *lcores)
 	}
 }
 
-/* A pool of n mbufs of 2 KiB of data without a cache, so that rte_mempool_avail_count() is exact. */
+/* A pool of n mbufs of 2 KiB, without a cache, so that rte_mempool_avail_count() is exact. */
 static inline struct rte_mempool *
 test_pool(const char *name, unsigned int n)
 {
