@@ -48,51 +48,61 @@ struct action_table;
  */
 #define ACTION_MIXED INT32_MIN
 
-/* The packets that a list of actions is run on, and what came of them. One a worker, on its stack. */
+/* The packets that a list of actions is run on, and what came of them. One a worker, on its stack.
+ */
 struct action_burst {
-	struct packet_vector *vector; /* views of the packets; actions with needs_views find them parsed */
-	struct rte_mbuf **pkts;       /* the same packets; an action may put another mbuf in a place */
-	unsigned int worker;          /* who runs: 0 .. n_workers - 1 */
+	struct packet_vector
+		*vector; /* views of the packets; actions with needs_views find them parsed */
+	struct rte_mbuf **pkts; /* the same packets; an action may put another mbuf in a place */
+	unsigned int worker; /* who runs: 0 .. n_workers - 1 */
 	/*
-	 * Sends copies of the packets in `mask` out of, or into, the port `ifindex`. The callee copies;
-	 * it neither frees nor keeps pkts. Never NULL.
+	 * Sends copies of the packets in `mask` out of, or into, the port `ifindex`. The callee
+	 * copies; it neither frees nor keeps pkts. Never NULL.
 	 */
 	void (*mirror)(void *arg, unsigned int worker, uint32_t ifindex, bool ingress,
 		struct rte_mbuf *const *pkts, uint64_t mask);
 	void *mirror_arg;
 	int32_t verdict[ACTION_VECTOR_MAX]; /* valid where action_exec() returned ACTION_MIXED */
-	uint32_t target[ACTION_VECTOR_MAX]; /* ifindex for TC_ACT_REDIRECT; bit 31: into its ingress */
+	uint32_t target[ACTION_VECTOR_MAX]; /* ifindex for TC_ACT_REDIRECT; bit 31: into its ingress
+					     */
 };
 
 /*
- * A snapshot of parameters: immutable once published. A kind embeds it first in a struct of its own,
- * made by malloc() and freed by ops->params_free after a grace period.
+ * A snapshot of parameters: immutable once published. A kind embeds it first in a struct of its
+ * own, made by malloc() and freed by ops->params_free after a grace period.
  */
 struct action_params {
 	struct rcu_head rcu;
-	int32_t verdict;      /* TC_ACT_*, with the chain for goto */
-	uint32_t goto_chain;  /* = verdict & TC_ACT_EXT_VAL_MASK, for the dump */
-	uint8_t cookie_len;   /* 0: no cookie */
+	const struct action_ops *ops; /* set when published */
+	int32_t verdict; /* TC_ACT_*, with the chain for goto */
+	uint32_t goto_chain; /* = verdict & TC_ACT_EXT_VAL_MASK, for the dump; set when published */
+	uint8_t cookie_len; /* 0: no cookie */
 	uint8_t cookie[ACTION_COOKIE_MAX];
-	uint32_t flags;       /* TCA_ACT_FLAGS_* as asked (no_percpu) */
-	uint32_t hw_stats;    /* TCA_ACT_HW_STATS_* as asked; 0: any */
+	uint32_t flags; /* TCA_ACT_FLAGS_* as asked (no_percpu) */
+	uint32_t hw_stats; /* TCA_ACT_HW_STATS_* as asked; 0: any */
 };
 
 /* A kind of action. Constant; one object for each kind. */
 struct action_ops {
 	const char *kind; /* TCA_ACT_KIND: "csum" */
-	uint32_t id;      /* TCA_ID_*: 16; below ACTION_ID_MAX */
+	uint32_t id; /* TCA_ID_*: 16; below ACTION_ID_MAX */
 	bool needs_views; /* run() reads burst->vector->views */
+	bool rewrites; /* run() may change what filters match on: headers, tags */
 	/*
-	 * Acts on pkts[i] for each bit i of mask (never 0). Returns the one verdict of all of them, or
-	 * ACTION_MIXED with burst->verdict[i] set for each bit of mask. Adds to *drops the packets it
-	 * gave TC_ACT_SHOT, to *overlimits those beyond a rate; packets and bytes are counted for it.
-	 * Worker; must not block, allocate, print or free a packet.
+	 * Acts on pkts[i] for each bit i of mask (never 0). Returns the one verdict of all of them,
+	 * or ACTION_MIXED with burst->verdict[i] set for each bit of mask. Adds to *drops the
+	 * packets it gave TC_ACT_SHOT, to *overlimits those beyond a rate; packets and bytes are
+	 * counted for it. Worker; must not block, allocate, print or free a packet.
 	 */
 	int32_t (*run)(const struct action *action, const struct action_params *params,
 		struct action_burst *burst, uint64_t mask, uint64_t *drops, uint64_t *overlimits);
 	/* Frees a snapshot that was never published or whose grace period is over. NULL: free(). */
 	void (*params_free)(struct action_params *params);
+	/*
+	 * False if run() with these parameters never adds to *drops or *overlimits: millions of
+	 * such actions then need no slots for them. NULL: it may.
+	 */
+	bool (*may_drop)(const struct action_params *params);
 };
 #define ACTION_ID_MAX 64
 
@@ -100,12 +110,14 @@ struct action {
 	_Atomic(struct action_params *) params;
 	const struct action_ops *ops;
 	uint32_t counter; /* packets and bytes */
-	uint32_t drops;   /* drops and overlimits; COUNTER_NONE until one can happen */
-	uint32_t index;   /* 1 .. UINT32_MAX within the kind */
-	uint32_t refs;    /* rules bound + explicit owners: Linux's tcfa_refcnt */
-	uint32_t binds;   /* rules bound: Linux's tcfa_bindcnt */
-	uint32_t created; /* seconds since the table was made */
+	uint32_t drops; /* drops and overlimits; COUNTER_NONE until one can happen */
+	uint32_t index; /* 1 .. UINT32_MAX within the kind */
+	uint32_t refs; /* rules bound + explicit owners: Linux's tcfa_refcnt */
+	uint32_t binds; /* rules bound: Linux's tcfa_bindcnt */
+	uint32_t created; /* seconds of CLOCK_MONOTONIC, as are the two below */
+	uint32_t used; /* when a read of the statistics first saw `seen` packets; 0: none yet */
 	struct action_table *table;
+	uint64_t seen;
 	struct rcu_head rcu;
 };
 
@@ -113,17 +125,27 @@ struct action {
 struct action_list {
 	uint32_t n;
 	bool needs_views; /* any of them does */
+	bool rewrites; /* likewise */
 	struct action *actions[];
 };
 
+/* Bytes of a list of n actions, and filling one in. Binds nothing. */
+size_t action_list_size(uint32_t n);
+void action_list_init(struct action_list *list, struct action *const *actions, uint32_t n);
+
 struct action_stats {
 	uint64_t packets, bytes, drops, overlimits;
-	uint64_t install_s, lastuse_s; /* ages in seconds; lastuse: since a read first saw the last count */
+	/*
+	 * Ages in seconds. lastuse: since a read first saw the last count, for workers take no
+	 * time; without any packet that is the age of the action.
+	 */
+	uint64_t install_s, lastuse_s;
 };
 
 /*
  * Makes an empty table of all kinds for workers 0 .. n_workers - 1. `rcu` must outlive it.
- * NULL and rte_errno: EINVAL, ENOMEM. Destroy: every action must be unbound; frees after a grace period.
+ * NULL and rte_errno: EINVAL, ENOMEM. Destroy: every action must be unbound; frees after a grace
+ * period.
  */
 struct action_table *action_table_create(struct rcu *rcu, unsigned int n_workers);
 void action_table_destroy(struct action_table *table);
@@ -139,7 +161,8 @@ int action_create(struct action_table *table, const struct action_ops *ops, uint
 	struct action_params *params, struct action **out);
 
 /* The action with that index, or NULL. O(1). Takes no reference. */
-struct action *action_find(struct action_table *table, const struct action_ops *ops, uint32_t index);
+struct action *
+action_find(struct action_table *table, const struct action_ops *ops, uint32_t index);
 
 /* Publishes `params` in place of the old snapshot, which is freed after a grace period. */
 void action_replace(struct action *action, struct action_params *params);
@@ -147,25 +170,41 @@ void action_replace(struct action *action, struct action_params *params);
 /* The current snapshot: for the control thread, valid until its next action_replace(). */
 const struct action_params *action_params(const struct action *action);
 
-/* References: a rule binds, an explicit owner only gets. The last put frees after a grace period. */
+/*
+ * References, counted as Linux shows them ("ref 2 bind 1"): a rule gets and puts with bind, an
+ * explicit owner without. The last put takes the action out of the table at once and frees it after
+ * a grace period. So an action made inline for a rule is: action_create(), the rule binds it,
+ * action_put(action, false): "ref 1 bind 1".
+ */
 void action_get(struct action *action, bool bind);
 void action_put(struct action *action, bool bind);
 
-/* Sums over workers. An unfinished packet of another worker may be missing; no value ever runs backwards. */
+/* `tc actions del`: puts the explicit owner's reference. -EPERM while rules are bound (nothing
+ * changed). */
+int action_del(struct action *action);
+
+/*
+ * `tc actions flush`: action_del() by rising index up to the first that is bound, as Linux does.
+ * *n is how many are gone. 0, or -EPERM where a bound one was met.
+ */
+int action_flush(struct action_table *table, const struct action_ops *ops, uint32_t *n);
+
+/* Sums over workers. An unfinished packet of another worker may be missing; no value ever runs
+ * backwards. */
 void action_stats_get(const struct action *action, struct action_stats *stats);
 
 /*
  * Walks the actions of a kind by rising index, from `index` on: the first with an index >= `index`,
  * or NULL. For dumps that resume: call again with the last index + 1.
  */
-struct action *action_next(
-	struct action_table *table, const struct action_ops *ops, uint32_t index);
+struct action *
+action_next(struct action_table *table, const struct action_ops *ops, uint32_t index);
 /* How many of the kind exist. */
 uint32_t action_count(const struct action_table *table, const struct action_ops *ops);
 
 /*
- * Runs a list on the packets in `mask`, as tcf_action_exec() does: each action in turn on those whose
- * verdict so far is TC_ACT_PIPE. Returns the one verdict of all, or ACTION_MIXED with
+ * Runs a list on the packets in `mask`, as tcf_action_exec() does: each action in turn on those
+ * whose verdict so far is TC_ACT_PIPE. Returns the one verdict of all, or ACTION_MIXED with
  * burst->verdict[i] set for each bit of mask. A list that ends with PIPE returns TC_ACT_PIPE.
  * `mask` may be 0: then TC_ACT_PIPE and nothing counted. Worker.
  */

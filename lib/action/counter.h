@@ -37,6 +37,9 @@ struct counter_worker {
 
 struct counter_table {
 	unsigned int n_workers;
+	uint32_t next; /* ids from here on were never taken */
+	uint32_t first_free; /* of those given back, COUNTER_NONE for none */
+	uint32_t used; /* taken now */
 	struct counter_worker *workers[];
 };
 
@@ -54,18 +57,27 @@ void counter_free(struct counter_table *table, uint32_t id);
 /* Sums slot `id` over the workers. */
 void counter_read(const struct counter_table *table, uint32_t id, uint64_t *a, uint64_t *b);
 
+/* The slot that worker `worker` counts in under `id`. */
+static inline struct counter_slot *
+counter_slot_of(const struct counter_table *table, unsigned int worker, uint32_t id)
+{
+	/* Relaxed: the chunk's pointer was written before the id was published. */
+	struct counter_slot *chunk = atomic_load_explicit(
+		&table->workers[worker]->chunk[id >> COUNTER_CHUNK_BITS], memory_order_relaxed);
+
+	return &chunk[id & (COUNTER_CHUNK - 1)];
+}
+
 /* Adds to a slot. Worker `worker` only; one writer a slot, so relaxed loads and stores do. */
 static inline void
 counter_add(struct counter_table *table, unsigned int worker, uint32_t id, uint64_t a, uint64_t b)
 {
-	struct counter_slot *s = atomic_load_explicit(
-		&table->workers[worker]->chunk[id >> COUNTER_CHUNK_BITS], memory_order_relaxed);
+	struct counter_slot *s = counter_slot_of(table, worker, id);
 
-	s += id & (COUNTER_CHUNK - 1);
-	atomic_store_explicit(&s->a, atomic_load_explicit(&s->a, memory_order_relaxed) + a,
-		memory_order_relaxed);
-	atomic_store_explicit(&s->b, atomic_load_explicit(&s->b, memory_order_relaxed) + b,
-		memory_order_relaxed);
+	atomic_store_explicit(
+		&s->a, atomic_load_explicit(&s->a, memory_order_relaxed) + a, memory_order_relaxed);
+	atomic_store_explicit(
+		&s->b, atomic_load_explicit(&s->b, memory_order_relaxed) + b, memory_order_relaxed);
 }
 
 #endif /* ACTION_COUNTER_H */

@@ -15,8 +15,9 @@
  * freed after a grace period; a kind's own tables may change in place behind RCU. A rule is
  * published complete and valid, or not at all.
  *
- * Thread safety: one control thread calls everything but classifier_hook_run(), which workers
- * call between two of their quiescent reports. A refused call changed nothing.
+ * Thread safety: one control thread calls everything but classifier_hook_block() and
+ * classifier_run(), which workers call between two of their quiescent reports. A refused call
+ * changed nothing.
  */
 
 #include <net/if.h>
@@ -31,24 +32,26 @@
 struct classifier;
 struct classifier_block;
 struct classifier_rule;
+struct flower_match;
 
-/* Where packets meet rules: embed one for each port and direction. Zero is "no block: everything passes". */
+/* Where packets meet rules: embed one for each port and direction. Zero is "no block: everything
+ * passes". */
 struct classifier_hook {
 	_Atomic(struct classifier_block *) block;
 };
 
 /* Why the classifier dropped a packet. Index of a drop counter of the caller's. */
-#define CLASSIFIER_DROP_LIST(X)                                                                    \
-	X(SHOT, "tc_shot", "dropped by a tc action")                                               \
-	X(GOTO_MISSING, "tc_goto_missing", "goto chain to a chain that does not exist")            \
-	X(LOOP, "tc_loop", "reclassify or goto chain without end")                                 \
+#define CLASSIFIER_DROP_LIST(X) \
+	X(SHOT, "tc_shot", "dropped by a tc action") \
+	X(GOTO_MISSING, "tc_goto_missing", "goto chain to a chain that does not exist") \
+	X(LOOP, "tc_loop", "reclassify or goto chain without end") \
 	X(STOLEN, "tc_stolen", "verdict stolen, queued or trap: no one here takes such packets")
 
 enum classifier_drop {
 #define X(id, name, text) CLASSIFIER_DROP_##id,
 	CLASSIFIER_DROP_LIST(X)
 #undef X
-		CLASSIFIER_DROP_MAX
+	CLASSIFIER_DROP_MAX
 };
 
 /*
@@ -63,10 +66,10 @@ struct classifier_result {
 	uint32_t target[PACKET_VECTOR_MAX];
 };
 
-/* What classifier_hook_run() needs beside the packets; constant for a worker. */
+/* What classifier_run() needs beside the packets; constant for a worker. */
 struct classifier_worker {
 	unsigned int worker; /* 0 .. n_workers - 1 */
-	int meta_offset;     /* of struct packet_meta, from packet_meta_register() */
+	int meta_offset; /* of struct packet_meta, from packet_meta_register() */
 	void (*mirror)(void *arg, unsigned int worker, uint32_t ifindex, bool ingress,
 		struct rte_mbuf *const *pkts, uint64_t mask); /* see struct action_burst */
 	void *mirror_arg;
@@ -95,14 +98,27 @@ struct classifier *classifier_create(struct rcu *rcu, struct action_table *actio
 void classifier_destroy(struct classifier *classifier);
 
 /*
- * Blocks. A new block has no chain and one reference. Publishing it in a hook and taking it out again
- * are release stores by the caller through classifier_hook_set(); put frees rules and block after a
- * grace period. -ENOMEM.
+ * Blocks. A new block has no chain and one reference. Publishing it in a hook and taking it out
+ * again are release stores by the caller through classifier_hook_set(); put frees rules and block
+ * after a grace period. -ENOMEM.
  */
 int classifier_block_create(struct classifier *classifier, struct classifier_block **out);
 void classifier_block_get(struct classifier_block *block);
 void classifier_block_put(struct classifier_block *block);
 void classifier_hook_set(struct classifier_hook *hook, struct classifier_block *block);
+
+/*
+ * Chains. A chain is there while it has rules or was added here (`tc chain add`). A packet sent to
+ * a chain that is not there is dropped and counted.
+ *
+ * add: 0, -EEXIST (there already), -EINVAL (beyond TC_ACT_EXT_VAL_MASK), -ENOMEM. del: with all its
+ * rules; 0 or -EINVAL if there is none, as Linux says. next: the first chain with an index >=
+ * *index, which is then that; false at the end. exists: by its index.
+ */
+int classifier_chain_add(struct classifier_block *block, uint32_t index, const char **why);
+int classifier_chain_del(struct classifier_block *block, uint32_t index, const char **why);
+bool classifier_chain_next(struct classifier_block *block, uint32_t *index);
+bool classifier_chain_exists(struct classifier_block *block, uint32_t index);
 
 /* Kinds of filter. */
 enum classifier_kind {
@@ -113,17 +129,20 @@ enum classifier_kind {
 /* Where a rule stands. */
 struct classifier_place {
 	uint32_t chain;
-	uint32_t prio;     /* 1 .. 65535 as tc's `pref`; 0 when adding: Linux's automatic choice */
+	uint32_t prio; /* 1 .. 65535 as tc's `pref`; 0 when adding: Linux's automatic choice */
 	uint16_t protocol; /* ETH_P_* in host order; ETH_P_ALL: any */
-	uint32_t handle;   /* within the priority; 0 when adding: the next free one */
+	uint32_t handle; /* within the priority; 0 when adding: the next free one */
 	enum classifier_kind kind;
 };
 
-/* What a rule is made of. `actions` are bound by the classifier on success (action_get(.., true)). */
+/* What a rule is made of. `actions` are bound by the classifier on success (action_get(.., true)).
+ */
 struct classifier_rule_conf {
 	struct classifier_place place;
-	uint32_t classid;      /* TCA_*_CLASSID, 0: none */
-	uint32_t flags;        /* TCA_CLS_FLAGS_* as asked (skip_hw), for the dump */
+	uint32_t classid; /* TCA_*_CLASSID, 0: none */
+	uint32_t flags; /* TCA_CLS_FLAGS_* as asked (skip_hw), for the dump */
+	/* CLASSIFIER_FLOWER: what to match, else NULL. Copied. */
+	const struct flower_match *flower;
 	uint32_t n_actions;
 	struct action *actions[ACTION_LIST_MAX];
 };
@@ -141,31 +160,36 @@ struct classifier_rule_conf {
 int classifier_rule_set(struct classifier_block *block, const struct classifier_rule_conf *conf,
 	unsigned int flags, struct classifier_rule **out, const char **why);
 
-/* The rule at a place (prio and handle given), or NULL. O(1). */
-struct classifier_rule *classifier_rule_find(
-	struct classifier_block *block, const struct classifier_place *place);
+/* The rule at a place (prio and handle given; protocol must agree unless 0), or NULL. O(1). */
+struct classifier_rule *
+classifier_rule_find(struct classifier_block *block, const struct classifier_place *place);
 
 /* Unpublishes the rule and frees it after a grace period. */
 void classifier_rule_del(struct classifier_rule *rule);
 
 /*
  * Deletes all rules of (chain, prio; protocol must agree unless 0) or, with prio 0, of the chain.
- * -ENOENT if there is no such priority or chain.
+ * They match no packet any more when this returns; memory and bound actions of a large number of
+ * rules come back over the next grace periods, so that nobody waits. As Linux: -ENOENT if there is
+ * no such chain or priority, -EINVAL if its protocol is another; prio 0 with no such chain is 0.
  */
 int classifier_flush(struct classifier_block *block, uint32_t chain, uint32_t prio,
 	uint16_t protocol, const char **why);
 
-/* What a rule says of itself. */
+/*
+ * What a rule says of itself, unpacked into the classifier's one buffer: valid until the next call
+ * that returns one.
+ */
 const struct classifier_rule_conf *classifier_rule_conf(const struct classifier_rule *rule);
 /* Packets that matched (TCA_MATCHALL_PCNT). */
 uint64_t classifier_rule_hits(const struct classifier_rule *rule);
 
 /*
- * Walks a block's rules in dump order (chain, prio, handle): the first after `*at`, whose fields are
- * then that rule's. A zeroed place begins. NULL at the end. A dump resumes by keeping `*at`.
+ * Walks a block's rules in dump order (chain, prio, handle): the first after `*at`, whose fields
+ * are then that rule's. A zeroed place begins. NULL at the end. A dump resumes by keeping `*at`.
  */
-struct classifier_rule *classifier_rule_next(
-	struct classifier_block *block, struct classifier_place *at);
+struct classifier_rule *
+classifier_rule_next(struct classifier_block *block, struct classifier_place *at);
 
 /* Changes with every change of the block: a dump that saw two values says NLM_F_DUMP_INTR. */
 uint64_t classifier_block_generation(const struct classifier_block *block);

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rte_common.h>
+#include <rte_errno.h>
+
+#include "action/action.h"
+#include "action/index_map.h"
+#include "action/table.h"
+
+static uint32_t
+now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return (uint32_t)ts.tv_sec;
+}
+
+struct action_table *
+action_table_create(struct rcu *rcu, unsigned int n_workers)
+{
+	struct action_table *table;
+
+	if (rcu == NULL || n_workers == 0) {
+		rte_errno = EINVAL;
+		return NULL;
+	}
+	if ((table = calloc(1, sizeof(*table))) == NULL) {
+		rte_errno = ENOMEM;
+		return NULL;
+	}
+	table->rcu = rcu;
+	if ((table->counters = counter_table_create(n_workers)) == NULL) {
+		free(table);
+		return NULL;
+	}
+	return table;
+}
+
+static void
+table_reclaim(struct rcu_head *head)
+{
+	struct action_table *table = RTE_PTR_SUB(head, offsetof(struct action_table, head));
+
+	counter_table_destroy(table->counters);
+	free(table);
+}
+
+static void
+params_free(struct action_params *params)
+{
+	if (params->ops->params_free != NULL)
+		params->ops->params_free(params);
+	else
+		free(params);
+}
+
+static void
+params_reclaim(struct rcu_head *head)
+{
+	params_free(RTE_PTR_SUB(head, offsetof(struct action_params, rcu)));
+}
+
+static void
+action_reclaim(struct rcu_head *head)
+{
+	struct action *action = RTE_PTR_SUB(head, offsetof(struct action, rcu));
+
+	params_free(atomic_load_explicit(&action->params, memory_order_relaxed));
+	counter_free(action->table->counters, action->counter);
+	counter_free(action->table->counters, action->drops);
+	free(action);
+}
+
+/* Out of the table now; slots, parameters and memory after a grace period. */
+static void
+action_remove(struct action *action)
+{
+	index_map_del(&action->table->kinds[action->ops->id], action->index);
+	rcu_defer(action->table->rcu, &action->rcu, action_reclaim);
+}
+
+/* The table itself is deferred last: actions and rules before it give their slots back to it. */
+void
+action_table_destroy(struct action_table *table)
+{
+	struct action *action;
+	uint32_t index;
+
+	if (table == NULL)
+		return;
+	for (unsigned int id = 0; id < ACTION_ID_MAX; id++) {
+		index = 0;
+		while ((action = index_map_next(&table->kinds[id], &index)) != NULL)
+			action_remove(action);
+	}
+	rcu_defer(table->rcu, &table->head, table_reclaim);
+}
+
+struct counter_table *
+action_table_counters(struct action_table *table)
+{
+	return table->counters;
+}
+
+/* Completes a snapshot, and has the action own a slot for drops if it can ever need one. */
+static int
+params_prepare(struct action *action, struct action_params *params)
+{
+	const struct action_ops *ops = action->ops;
+
+	params->ops = ops;
+	params->goto_chain = TC_ACT_EXT_CMP(params->verdict, TC_ACT_GOTO_CHAIN)
+		? (uint32_t)params->verdict & TC_ACT_EXT_VAL_MASK
+		: 0;
+	if (action->drops == COUNTER_NONE && (ops->may_drop == NULL || ops->may_drop(params)) &&
+		(action->drops = counter_take(action->table->counters)) == COUNTER_NONE)
+		return -ENOMEM;
+	return 0;
+}
+
+int
+action_create(struct action_table *table, const struct action_ops *ops, uint32_t index,
+	struct action_params *params, struct action **out)
+{
+	struct index_map *map;
+	struct action *action;
+	int rc = -ENOMEM;
+
+	if (ops == NULL || ops->id >= ACTION_ID_MAX || params == NULL)
+		return -EINVAL;
+	map = &table->kinds[ops->id];
+	if (index == 0) {
+		index = 1;
+		if (index_map_lowest_free(map, UINT32_MAX, &index) != 0)
+			return -ENOSPC;
+	} else if (index_map_find(map, index) != NULL) {
+		return -EEXIST;
+	}
+	if ((action = calloc(1, sizeof(*action))) == NULL)
+		return -ENOMEM;
+	action->ops = ops;
+	action->table = table;
+	action->index = index;
+	action->refs = 1;
+	action->created = now();
+	action->drops = COUNTER_NONE;
+	if ((action->counter = counter_take(table->counters)) == COUNTER_NONE ||
+		params_prepare(action, params) != 0 ||
+		(rc = index_map_set(map, index, action)) != 0) {
+		counter_free(table->counters, action->counter);
+		counter_free(table->counters, action->drops);
+		free(action);
+		return rc;
+	}
+	atomic_init(&action->params, params);
+	*out = action;
+	return 0;
+}
+
+struct action *
+action_find(struct action_table *table, const struct action_ops *ops, uint32_t index)
+{
+	return index_map_find(&table->kinds[ops->id], index);
+}
+
+/* Without memory for a drop slot the change is made all the same: its drops are then not counted.
+ */
+void
+action_replace(struct action *action, struct action_params *params)
+{
+	struct action_params *old = atomic_load_explicit(&action->params, memory_order_relaxed);
+
+	(void)params_prepare(action, params);
+	/* Release: a worker that loads the new pointer sees the whole snapshot, and action->drops.
+	 */
+	atomic_store_explicit(&action->params, params, memory_order_release);
+	rcu_defer(action->table->rcu, &old->rcu, params_reclaim);
+}
+
+const struct action_params *
+action_params(const struct action *action)
+{
+	return atomic_load_explicit(&action->params, memory_order_relaxed);
+}
+
+void
+action_get(struct action *action, bool bind)
+{
+	action->refs++;
+	action->binds += bind;
+}
+
+void
+action_put(struct action *action, bool bind)
+{
+	action->binds -= bind;
+	if (--action->refs == 0)
+		action_remove(action);
+}
+
+int
+action_del(struct action *action)
+{
+	if (action->binds != 0)
+		return -EPERM;
+	action_put(action, false);
+	return 0;
+}
+
+int
+action_flush(struct action_table *table, const struct action_ops *ops, uint32_t *n)
+{
+	struct action *action;
+	uint32_t index = 0;
+
+	*n = 0;
+	while ((action = index_map_next(&table->kinds[ops->id], &index)) != NULL) {
+		if (action->binds != 0)
+			return -EPERM;
+		action_put(action, false);
+		(*n)++;
+		if (index++ == UINT32_MAX)
+			break;
+	}
+	return 0;
+}
+
+/*
+ * What a read notes about the time of the last packet is the only change: the action is const to
+ * those who only look.
+ */
+static void
+note_use(const struct action *action, uint64_t packets)
+{
+	struct action *a = (struct action *)(uintptr_t)action;
+
+	if (packets != a->seen) {
+		a->seen = packets;
+		a->used = now();
+	}
+}
+
+void
+action_stats_get(const struct action *action, struct action_stats *stats)
+{
+	const struct counter_table *counters = action->table->counters;
+	uint32_t time = now();
+
+	counter_read(counters, action->counter, &stats->packets, &stats->bytes);
+	counter_read(counters, action->drops, &stats->drops, &stats->overlimits);
+	note_use(action, stats->packets);
+	stats->install_s = time - action->created;
+	stats->lastuse_s = action->used != 0 ? time - action->used : stats->install_s;
+}
+
+struct action *
+action_next(struct action_table *table, const struct action_ops *ops, uint32_t index)
+{
+	return index_map_next(&table->kinds[ops->id], &index);
+}
+
+uint32_t
+action_count(const struct action_table *table, const struct action_ops *ops)
+{
+	return table->kinds[ops->id].count;
+}
+
+size_t
+action_list_size(uint32_t n)
+{
+	return sizeof(struct action_list) + n * sizeof(struct action *);
+}
+
+void
+action_list_init(struct action_list *list, struct action *const *actions, uint32_t n)
+{
+	list->n = n;
+	list->needs_views = list->rewrites = false;
+	for (uint32_t i = 0; i < n; i++) {
+		list->actions[i] = actions[i];
+		list->needs_views |= actions[i]->ops->needs_views;
+		list->rewrites |= actions[i]->ops->rewrites;
+	}
+}

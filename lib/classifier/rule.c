@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+
+#include "classifier/chain.h"
+
+static int
+refuse(const char **why, int error, const char *sentence)
+{
+	*why = sentence;
+	return error;
+}
+
+static void
+rule_reclaim(struct rcu_head *head)
+{
+	struct classifier_rule *rule = RTE_PTR_SUB(head, offsetof(struct classifier_rule, rcu));
+
+	counter_free(rule->prio->classifier->counters, rule->counter);
+	free(rule);
+}
+
+void
+rule_retire(struct classifier_rule *rule)
+{
+	for (uint32_t i = 0; i < rule->actions.n; i++)
+		action_put(rule->actions.actions[i], true);
+	rcu_defer(rule->prio->classifier->rcu, &rule->rcu, rule_reclaim);
+}
+
+static void
+rule_free_unpublished(struct classifier *classifier, struct classifier_rule *rule)
+{
+	counter_free(classifier->counters, rule->counter);
+	free(rule);
+}
+
+/* A complete rule that nobody sees; it has bound nothing yet. */
+static struct classifier_rule *
+rule_make(struct classifier *classifier, const struct classifier_rule_conf *conf)
+{
+	struct classifier_rule *rule =
+		calloc(1, sizeof(*rule) + conf->n_actions * sizeof(struct action *));
+
+	if (rule == NULL)
+		return NULL;
+	if ((rule->counter = counter_take(classifier->counters)) == COUNTER_NONE) {
+		free(rule);
+		return NULL;
+	}
+	rule->classid = conf->classid;
+	rule->flags = conf->flags;
+	rule->handle = conf->place.handle;
+	action_list_init(&rule->actions, conf->actions, conf->n_actions);
+	return rule;
+}
+
+static int
+check_conf(const struct classifier_rule_conf *conf, unsigned int flags, const char **why)
+{
+	const struct classifier_place *place = &conf->place;
+
+	if (place->prio == 0 && (flags & CLASSIFIER_CREATE) == 0)
+		return refuse(why, -ENOENT, "Invalid filter command with priority of zero");
+	if (place->chain > TC_ACT_EXT_VAL_MASK)
+		return refuse(why, -EINVAL, "Specified chain index exceeds upper limit");
+	if (place->prio > CLASSIFIER_PRIO_MAX)
+		return refuse(why, -EINVAL, "Priority exceeds upper limit");
+	if (conf->n_actions > ACTION_LIST_MAX)
+		return refuse(why, -EINVAL, "Too many actions");
+	if (place->kind != CLASSIFIER_MATCHALL)
+		return refuse(why, -EOPNOTSUPP, "Specified filter kind is not supported");
+	return 0;
+}
+
+/* Where a rule goes: what is there already, and what has to be made for it. */
+struct standing {
+	struct classifier_chain *chain;
+	struct classifier_prio *prio;
+	struct classifier_rule *old;
+	bool new_chain, new_prio;
+	uint32_t number;
+};
+
+/* The order of the checks, and what they say, is that of Linux's tc_new_tfilter(). */
+static int
+find_standing(struct classifier_block *block, const struct classifier_rule_conf *conf,
+	unsigned int flags, struct standing *at, const char **why)
+{
+	const struct classifier_place *place = &conf->place;
+
+	at->number = place->prio;
+	if ((at->chain = chain_find(block, place->chain)) != NULL && place->prio != 0)
+		at->prio = prio_find(at->chain, place->prio);
+	if (place->prio == 0 && (at->number = prio_automatic(at->chain)) == 0)
+		return refuse(why, -ENOSPC, "No priority is free below the automatic ones");
+	if (at->prio != NULL && place->protocol != 0 && at->prio->protocol != place->protocol)
+		return refuse(why, -EINVAL, "Filter with specified priority/protocol not found");
+	if (at->prio == NULL && place->protocol == 0)
+		return refuse(why, -EINVAL, "Filter kind and protocol must be specified");
+	if (at->prio != NULL && at->prio->kind != place->kind)
+		return refuse(why, -EINVAL, "Specified filter kind does not match existing one");
+	if (at->prio != NULL && place->handle != 0)
+		at->old = index_map_find(&at->prio->rules, place->handle);
+	else if (at->prio != NULL && place->kind == CLASSIFIER_MATCHALL)
+		at->old = atomic_load_explicit(&at->prio->rule, memory_order_relaxed);
+	if (at->old == NULL && (flags & CLASSIFIER_CREATE) == 0)
+		return refuse(why, -ENOENT,
+			"Need both RTM_NEWTFILTER and NLM_F_CREATE to create a new filter");
+	if (at->old != NULL && (flags & CLASSIFIER_EXCL) != 0)
+		return refuse(why, -EEXIST, "Filter already exists");
+	if (at->old == NULL && at->prio != NULL && place->kind == CLASSIFIER_MATCHALL)
+		return refuse(why, -EEXIST, "Filter already exists");
+	return 0;
+}
+
+/* Makes the chain and the priority that are missing. They are published when the rule is. */
+static int
+make_standing(struct classifier_block *block, const struct classifier_rule_conf *conf,
+	struct standing *at)
+{
+	if (at->chain == NULL) {
+		if ((at->chain = chain_make(block, conf->place.chain)) == NULL)
+			return -ENOMEM;
+		at->new_chain = true;
+	}
+	if (at->prio == NULL) {
+		at->prio = prio_make(at->chain, at->number, conf->place.protocol, conf->place.kind);
+		if (at->prio == NULL || prio_reserve(at->chain) != 0)
+			return -ENOMEM;
+		at->new_prio = true;
+	}
+	return 0;
+}
+
+static void
+unmake_standing(struct standing *at)
+{
+	if (at->new_prio || (at->prio != NULL && at->prio->rules.count == 0))
+		prio_free_unpublished(at->prio);
+	if (at->new_chain)
+		chain_free_unpublished(at->chain);
+}
+
+/* The last steps, in the order in which failing is still possible. */
+static int
+publish(struct standing *at, struct classifier_rule *rule)
+{
+	struct classifier_prio *prio = at->prio;
+	int rc;
+
+	rule->prio = prio;
+	if (rule->handle == 0)
+		rule->handle = at->old != NULL ? at->old->handle : 1;
+	if ((rc = index_map_set(&prio->rules, rule->handle, rule)) != 0)
+		return rc;
+	if (at->new_chain && (rc = chain_publish(at->chain)) != 0) {
+		index_map_del(&prio->rules, rule->handle);
+		return rc;
+	}
+	for (uint32_t i = 0; i < rule->actions.n; i++)
+		action_get(rule->actions.actions[i], true);
+	/* Release: a worker that loads the rule sees it whole. One store: it sees the old one or
+	 * this. */
+	atomic_store_explicit(&prio->rule, rule, memory_order_release);
+	if (at->new_prio)
+		prio_publish(prio);
+	if (at->old != NULL)
+		rule_retire(at->old);
+	return 0;
+}
+
+int
+classifier_rule_set(struct classifier_block *block, const struct classifier_rule_conf *conf,
+	unsigned int flags, struct classifier_rule **out, const char **why)
+{
+	struct standing at = { 0 };
+	struct classifier_rule *rule;
+	int rc;
+
+	*why = NULL;
+	if ((rc = check_conf(conf, flags, why)) != 0 ||
+		(rc = find_standing(block, conf, flags, &at, why)) != 0)
+		return rc;
+	if ((rule = rule_make(block->classifier, conf)) == NULL)
+		return refuse(why, -ENOMEM, "No memory for another filter");
+	if ((rc = make_standing(block, conf, &at)) != 0 || (rc = publish(&at, rule)) != 0) {
+		rule_free_unpublished(block->classifier, rule);
+		unmake_standing(&at);
+		return refuse(why, rc, "No memory for another filter");
+	}
+	block->generation++;
+	if (out != NULL)
+		*out = rule;
+	return 0;
+}
+
+struct classifier_rule *
+classifier_rule_find(struct classifier_block *block, const struct classifier_place *place)
+{
+	struct classifier_chain *chain = chain_find(block, place->chain);
+	struct classifier_prio *prio = chain != NULL ? prio_find(chain, place->prio) : NULL;
+
+	if (prio == NULL || (place->protocol != 0 && place->protocol != prio->protocol))
+		return NULL;
+	return index_map_find(&prio->rules, place->handle);
+}
+
+void
+classifier_rule_del(struct classifier_rule *rule)
+{
+	struct classifier_prio *prio = rule->prio;
+	struct classifier_chain *chain = prio->chain;
+
+	chain->block->generation++;
+	if (prio->rules.count == 1) {
+		prio_remove(prio);
+		chain_release(chain);
+		return;
+	}
+	index_map_del(&prio->rules, rule->handle);
+	rule_retire(rule);
+}
+
+int
+classifier_flush(struct classifier_block *block, uint32_t chain, uint32_t prio, uint16_t protocol,
+	const char **why)
+{
+	struct classifier_chain *in = chain_find(block, chain);
+	struct classifier_prio *found;
+
+	*why = NULL;
+	if (prio == 0) {
+		if (in != NULL)
+			chain_flush(in);
+		return 0;
+	}
+	if (in == NULL)
+		return refuse(why, -ENOENT, "Cannot find specified filter chain");
+	found = prio_find(in, prio);
+	if (found == NULL || (protocol != 0 && protocol != found->protocol))
+		return refuse(why, found == NULL ? -ENOENT : -EINVAL,
+			"Filter with specified priority/protocol not found");
+	prio_remove(found);
+	chain_release(in);
+	return 0;
+}
+
+const struct classifier_rule_conf *
+classifier_rule_conf(const struct classifier_rule *rule)
+{
+	const struct classifier_prio *prio = rule->prio;
+	struct classifier_rule_conf *conf = &prio->classifier->shown;
+
+	conf->place.chain = prio->chain->index;
+	conf->place.prio = prio->prio;
+	conf->place.protocol = prio->protocol;
+	conf->place.handle = rule->handle;
+	conf->place.kind = (enum classifier_kind)prio->kind;
+	conf->classid = rule->classid;
+	conf->flags = rule->flags;
+	conf->n_actions = rule->actions.n;
+	for (uint32_t i = 0; i < rule->actions.n; i++)
+		conf->actions[i] = rule->actions.actions[i];
+	return conf;
+}
+
+uint64_t
+classifier_rule_hits(const struct classifier_rule *rule)
+{
+	uint64_t packets, bytes;
+
+	counter_read(rule->prio->classifier->counters, rule->counter, &packets, &bytes);
+	return packets;
+}
+
+/* The first rule of the chain at or after (prio, handle), or NULL. */
+static struct classifier_rule *
+next_in_chain(const struct classifier_chain *chain, uint32_t prio, uint32_t handle)
+{
+	struct classifier_prio *p;
+	struct classifier_rule *rule;
+
+	for (; (p = prio_next(chain, prio)) != NULL; prio = p->prio + 1) {
+		uint32_t from = p->prio == prio ? handle : 0;
+
+		if ((rule = index_map_next(&p->rules, &from)) != NULL)
+			return rule;
+	}
+	return NULL;
+}
+
+struct classifier_rule *
+classifier_rule_next(struct classifier_block *block, struct classifier_place *at)
+{
+	struct classifier_chain *chain;
+	struct classifier_rule *rule = NULL;
+	uint32_t index = at->chain, prio = at->prio, handle = at->handle + 1;
+
+	/* After the last handle comes the next priority. */
+	if (handle == 0)
+		prio++;
+	for (; (chain = index_map_next(&block->chains, &index)) != NULL; index++) {
+		if (index != at->chain)
+			prio = handle = 0;
+		if ((rule = next_in_chain(chain, prio, handle)) != NULL)
+			break;
+	}
+	if (rule == NULL)
+		return NULL;
+	*at = classifier_rule_conf(rule)->place;
+	return rule;
+}
