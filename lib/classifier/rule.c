@@ -288,12 +288,13 @@ next_in_chain(const struct classifier_chain *chain, uint32_t prio, uint32_t hand
 {
 	struct classifier_prio *p;
 	struct classifier_rule *rule;
+	uint32_t from;
 
 	for (; (p = prio_next(chain, prio)) != NULL; prio = p->prio + 1) {
-		uint32_t from = p->prio == prio ? handle : 0;
-
+		from = p->prio == prio ? handle : 0;
 		if ((rule = index_map_next(&p->rules, &from)) != NULL)
 			return rule;
+		handle = 0;
 	}
 	return NULL;
 }
