@@ -10,21 +10,9 @@
 #include <rte_common.h>
 #include <rte_errno.h>
 
-#include "csum_action/csum_action.h"
+#include "csum_action/handle.h"
 #include "csum_action/impl.h"
 #include "csum_action/update.h"
-
-/* Written by one worker, read by anyone. */
-struct worker_counts {
-	_Atomic uint64_t reasons[CSUM_ACTION_REASON_MAX];
-} __rte_cache_aligned;
-
-struct csum_action {
-	const struct csum_impl *impl;
-	_Atomic uint64_t tx_offloads; /* written by the control thread, loaded once a vector */
-	unsigned int n_workers;
-	struct worker_counts workers[];
-};
 
 static const char *const reason_names[] = {
 #define X(id, name, text) [CSUM_ACTION_##id] = name,
@@ -92,19 +80,6 @@ csum_action_count(const struct csum_action *csum, unsigned int reason)
 	return sum;
 }
 
-/* Relaxed load and store: this worker is the only writer. */
-static void
-count(struct csum_action *csum, unsigned int worker, unsigned int reason, uint64_t n)
-{
-	_Atomic uint64_t *c;
-
-	if (csum == NULL)
-		return;
-	c = &csum->workers[worker].reasons[reason];
-	atomic_store_explicit(
-		c, atomic_load_explicit(c, memory_order_relaxed) + n, memory_order_relaxed);
-}
-
 struct action_params *
 csum_action_params_create(uint32_t update_flags, int32_t verdict)
 {
@@ -154,7 +129,7 @@ csum_run(const struct action *action, const struct action_params *base, struct a
 	if (tx_offloads == 0) {
 		others = params->impl->plain(burst, mask, params->update_flags);
 		if (others != mask)
-			count(csum, burst->worker, CSUM_ACTION_COMPUTED,
+			csum_count(csum, burst->worker, CSUM_ACTION_COMPUTED,
 				(uint64_t)__builtin_popcountll(mask & ~others));
 	}
 	packet_mask_for_each (i, others) {
@@ -162,7 +137,7 @@ csum_run(const struct action *action, const struct action_params *base, struct a
 			&burst->vector->views[i], params->update_flags, tx_offloads);
 
 		burst->vector->pkts[i] = pkts[i];
-		count(csum, burst->worker, reason, 1);
+		csum_count(csum, burst->worker, reason, 1);
 	}
 	return base->verdict;
 }

@@ -11,8 +11,12 @@
  * Linux takes a shortcut. A packet whose lengths do not fit is left untouched and counted.
  */
 
+#include <assert.h>
 #include <linux/tc_act/tc_csum.h>
+#include <stdbool.h>
 #include <stdint.h>
+
+#include <rte_mbuf.h>
 
 #include "action/action.h"
 #include "packet/packet.h"
@@ -24,12 +28,13 @@
 		TCA_CSUM_UPDATE_FLAG_UDPLITE | TCA_CSUM_UPDATE_FLAG_SCTP)
 
 /*
- * What became of a packet: exactly one of these for each packet an action saw, so that they add up
- * to its packet count (those a "drop" action sees are not looked at and not counted here). The
- * reasons a view can have stopped for keep the view's names. "Untouched" is meant for layer 4: an
- * IPv4 header that fits is redone if it was asked for, except where PACKET_F_CUT or a mark forbids
- * it.
+ * What became of a packet: exactly one of these down to CUT_L4 for each packet an action saw, so
+ * that they add up to its packet count (packets that a "drop" action sees are neither looked at nor
+ * counted here). The reasons a view can have stopped for keep the view's names. "Untouched" is
+ * meant for layer 4: an IPv4 header that fits is redone if it was asked for, except in a cut or
+ * marked packet. The last two count what csum_action_complete() did.
  */
+/* clang-format off */
 #define CSUM_ACTION_REASON_LIST(X) \
 	X(COMPUTED, "computed", "every sum asked for is right") \
 	X(LEFT, "left", "a sum was left to the NIC") \
@@ -39,17 +44,18 @@
 	X(CUT_L3, "cut_l3", "frame ends before its IP packet does: untouched") \
 	X(MALFORMED_L4, "malformed_l4", "layer 4 header or length does not fit: untouched") \
 	X(NO_COPY, "no_copy", "shared or foreign memory and no mbuf for a copy: untouched") \
-	X(NOT_IP, "not_ip", "not IPv4 or IPv6") \
+	X(NOT_IP, "not_ip", "not IPv4 or IPv6: untouched") \
 	X(CUT_L2, "cut_l2", "frame ends inside Ethernet or a VLAN tag: untouched") \
 	X(VLAN_DEPTH, "vlan_depth", "more than three VLAN tags: untouched") \
-	X(MALFORMED_L3, "malformed_l3", \
-		"IP version, header or total length does not fit: untouched") \
-	X(FRAGMENT, "fragment", "a fragment: layer 4 untouched") \
-	X(MALFORMED_EXT, "malformed_ext", \
-		"extension header or option does not fit or lies: untouched") \
+	X(MALFORMED_L3, "malformed_l3", "IP version, header or total length does not fit: untouched") \
+	X(FRAGMENT, "fragment", "a fragment: untouched") \
+	X(MALFORMED_EXT, "malformed_ext", "extension header or IP option does not fit or lies: untouched") \
 	X(EXT_LIMIT, "ext_limit", "extension header chain too long: untouched") \
 	X(OPAQUE, "opaque", "AH, ESP, no next header or unknown routing header: untouched") \
-	X(CUT_L4, "cut_l4", "layer 3 ends where layer 4 should begin: untouched")
+	X(CUT_L4, "cut_l4", "layer 3 ends where layer 4 should begin: untouched") \
+	X(COMPLETED, "completed", "left to a NIC, or received without sums: completed in software") \
+	X(INCOMPLETE, "incomplete", "sums are missing that software could not complete either")
+/* clang-format on */
 
 enum csum_action_reason {
 #define X(id, name, text) CSUM_ACTION_##id,
@@ -91,13 +97,80 @@ struct csum_action_params {
 extern const struct action_ops csum_action_ops;
 
 /*
- * Makes an unpublished snapshot, attached to nothing. NULL and rte_errno: EINVAL (flags beyond
- * CSUM_ACTION_FLAGS), ENOMEM.
+ * Makes an unpublished snapshot, attached to nothing, to be freed by free(). NULL and rte_errno:
+ * EINVAL (flags beyond CSUM_ACTION_FLAGS), ENOMEM.
  */
 struct action_params *csum_action_params_create(uint32_t update_flags, int32_t verdict);
 
-/* Has packets of this snapshot counted in `csum`, and their sums left to NICs as it allows. Before
- * it is published. */
+/*
+ * Has packets of this snapshot counted in `csum`, and their sums left to NICs as it allows. Before
+ * the snapshot is published. `csum` may be NULL.
+ */
 void csum_action_params_attach(struct action_params *params, struct csum_action *csum);
+
+/*
+ * Hardware offload. An action does not know through which port a packet will leave, so it leaves
+ * sums to whatever NIC, and the stage before the driver completes what its port cannot do:
+ *
+ *   csum_action_offload_set(csum, what some egress port offers);       control thread
+ *   ... the action presets the fields and sets Tx flags, l2_len, l3_len ...
+ *   if (csum_action_pending(pkts, n))                                  before a driver or ESP
+ *           missing = csum_action_complete(csum, worker, pkts, n, what this port offers);
+ *   n = rte_eth_tx_prepare(port, queue, pkts, n);                      if a Tx flag is left
+ *
+ * `tx_offloads` are RTE_ETH_TX_OFFLOAD_{IPV4,UDP,TCP,SCTP}_CKSUM as configured on the port; 0 for
+ * encryption, capture, or a port whose offload is turned off. Only sums that every driver computes
+ * as we do are left: headers in one writable segment, no IPv6 extension header, no source route, no
+ * trailer. The others are computed in software at once. Both ways give the same bytes on the wire.
+ */
+
+/* What actions attached to `csum` may leave; 0, as at first: nothing. Control thread, under
+ * traffic. */
+void csum_action_offload_set(struct csum_action *csum, uint64_t tx_offloads);
+
+/* True if any of these packets has a sum to be completed: left by an action, or never made (Rx flag
+ * "none"). */
+static inline bool
+csum_action_pending(struct rte_mbuf *const *pkts, uint16_t n)
+{
+	uint64_t any = 0;
+	uint16_t i;
+
+	for (i = 0; i < n; i++) {
+		uint64_t f = pkts[i]->ol_flags;
+
+		/* "none" is both bits of a pair: bring the lower upon the higher */
+		any |= (f & (RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_L4_MASK)) |
+			(f & f << 5 & RTE_MBUF_F_RX_L4_CKSUM_GOOD) |
+			(f & f << 3 & RTE_MBUF_F_RX_IP_CKSUM_GOOD);
+	}
+	return any != 0;
+}
+static_assert(RTE_MBUF_F_RX_L4_CKSUM_BAD << 5 == RTE_MBUF_F_RX_L4_CKSUM_GOOD, "Rx flag pairs");
+static_assert(RTE_MBUF_F_RX_IP_CKSUM_BAD << 3 == RTE_MBUF_F_RX_IP_CKSUM_GOOD, "Rx flag pairs");
+
+/*
+ * Completes in software the sums of pkts[0..n) that are pending and that a NIC with `tx_offloads`
+ * would not complete; those it would, of packets received without sums (rule A23), are left to it.
+ * n is at most PACKET_VECTOR_MAX. May put a copy in a place. Packets marked for segmentation or
+ * tunnel offload are not touched. Returns the positions whose sums are missing and stay so: a
+ * fragment, or lengths that do not fit. Worker.
+ */
+uint64_t csum_action_complete(struct csum_action *csum, unsigned int worker, struct rte_mbuf **pkts,
+	uint16_t n, uint64_t tx_offloads);
+
+/* Rule A26: what a checker finds. */
+enum csum_action_state {
+	CSUM_ACTION_STATE_ABSENT, /* there is none: not this protocol, a fragment, lengths that do
+				     not fit */
+	CSUM_ACTION_STATE_NONE, /* IPv4 UDP: 0, so none was sent */
+	CSUM_ACTION_STATE_PENDING, /* to be completed: left to a NIC, or received without */
+	CSUM_ACTION_STATE_GOOD, /* either zero of one's complement is */
+	CSUM_ACTION_STATE_BAD,
+};
+
+/* Looks at the sums of the IPv4 header and of layer 4, and changes nothing. Any thread. */
+void csum_action_check(const struct csum_action *csum, const struct rte_mbuf *m,
+	const struct packet_view *view, enum csum_action_state *ip, enum csum_action_state *l4);
 
 #endif /* CSUM_ACTION_CSUM_ACTION_H */

@@ -248,7 +248,7 @@ csum_l4_value(const struct csum_impl *impl, const struct rte_mbuf *m,
 	if (l4->pseudo)
 		sum += pseudo_sum(impl, m, view);
 	value = (uint16_t)~csum_fold(sum);
-	return l4->ones && value == 0 ? UINT16_MAX : value;
+	return from_half(l4->ones && value == 0 ? UINT16_MAX : value);
 }
 
 /* False if these bytes stand where others may read or own them. */

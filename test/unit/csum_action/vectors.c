@@ -14,13 +14,21 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <inttypes.h>
+#include <rte_ethdev.h>
+#include <rte_net.h>
 
 #include "harness.h"
+#include "nic.h"
 #include "reference.h"
 #include "support.h"
 
 #define CUT_ALL_BELOW 400 /* frames longer are cut in few ways only */
 #define SEGMENT_MAX 2000
+#define OFFERS_MAX 15 /* all ways to offer four sums */
+#define ALL_SUMS \
+	(RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM | \
+		RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_SCTP_CKSUM)
 
 struct line {
 	char name[64];
@@ -34,7 +42,7 @@ static struct harness harness;
 static struct rte_mempool *pool;
 static struct line *lines;
 static size_t n_lines;
-static unsigned int n_checks;
+static unsigned int n_checks, n_offloaded;
 
 static uint8_t *
 from_hex(const char *hex, uint32_t *len)
@@ -93,6 +101,34 @@ check(const struct line *l, const struct csum_impl *impl, struct rte_mbuf *m, co
 	rte_pktmbuf_free(m);
 }
 
+/*
+ * A25: with every sum left to a NIC, prepared by DPDK, the same bytes leave; and likewise where the
+ * NIC turns out to offer nothing.
+ */
+static void
+check_offload(const struct line *l, const struct csum_impl *impl, uint64_t offers)
+{
+	struct rte_mbuf *m = harness_cut(pool, l->in, l->len, SEGMENT_MAX);
+	unsigned int reason;
+
+	csum_action_offload_set(harness.csum, ALL_SUMS);
+	reason = harness_run(&harness, impl, l->flags, &m);
+	csum_action_offload_set(harness.csum, 0);
+	if (strcmp(csum_action_reason_name(reason), l->reason) != 0 && reason != CSUM_ACTION_LEFT)
+		fail_msg("%s: offload counted %s", l->name, csum_action_reason_name(reason));
+	if (csum_action_complete(harness.csum, 0, &m, 1, offers) != 0)
+		fail_msg("%s: incomplete for a port with %" PRIx64, l->name, offers);
+	harness_reason(&harness);
+	if (rte_net_intel_cksum_prepare(m) != 0)
+		fail_msg("%s: rte_eth_tx_prepare() refuses", l->name);
+	if (!nic_send(m, offers))
+		fail_msg("%s: asks for more than %" PRIx64, l->name, offers);
+	if (!harness_equal(m, l->out, l->len))
+		fail_msg("%s: wrong bytes from a port with %" PRIx64, l->name, offers);
+	n_offloaded += reason == CSUM_ACTION_LEFT;
+	rte_pktmbuf_free(m);
+}
+
 static void
 check_short(const struct line *l, const struct csum_impl *impl)
 {
@@ -145,6 +181,12 @@ rule(void **state)
 
 	for (; l < lines + n_lines && strcmp(l->name, first->name) == 0; l++) {
 		check_reference(l);
+		for (i = 0; i <= OFFERS_MAX; i++)
+			check_offload(l, csum_impl_get(0),
+				(i & 1 ? RTE_ETH_TX_OFFLOAD_IPV4_CKSUM : 0) |
+					(i & 2 ? RTE_ETH_TX_OFFLOAD_UDP_CKSUM : 0) |
+					(i & 4 ? RTE_ETH_TX_OFFLOAD_TCP_CKSUM : 0) |
+					(i & 8 ? RTE_ETH_TX_OFFLOAD_SCTP_CKSUM : 0));
 		for (i = 0; (impl = csum_impl_get(i)) != NULL; i++) {
 			if (l->len < CUT_ALL_BELOW)
 				check_short(l, impl);
@@ -177,7 +219,7 @@ main(int argc, char *argv[])
 				.name = lines[i].name, .test_func = rule, .initial_state = &lines[i]
 			};
 	failed = _cmocka_run_group_tests("csum vectors", tests, n, NULL, NULL);
-	printf("%zu frames, %u runs\n", n_lines, n_checks);
+	printf("%zu frames, %u runs, %u sums left\n", n_lines, n_checks, n_offloaded);
 	harness_close(&harness);
 	return failed == 0 && n > 0 ? 0 : 1;
 }
