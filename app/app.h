@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+#ifndef APP_APP_H
+#define APP_APP_H
+
+/* The program's state, in one place. The control (main) thread owns it unless a type says
+ * otherwise. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_ethdev.h>
+#include <rte_rcu_qsbr.h>
+
+#include "action/action.h"
+#include "classifier/classifier.h"
+#include "drop.h"
+#include "lcore.h"
+#include "netlink/netlink.h"
+#include "options.h"
+#include "port.h"
+#include "rcu/rcu.h"
+
+struct forward_mode;
+struct control;
+struct prompt;
+
+struct app {
+	struct options opt;
+	int meta_offset; /* of struct packet_meta in every mbuf */
+	struct rte_mempool *pool[RTE_MAX_NUMA_NODES];
+	struct rte_rcu_qsbr *qsbr;
+	struct rcu *rcu;
+	struct action_table *actions;
+	struct classifier *classifier;
+	struct netlink_server *netlink;
+	char ctl_path[108];
+	struct control *control;
+	struct prompt *prompt;
+	const struct forward_mode *mode;
+	bool forwarding; /* workers run */
+	bool ever_forwarded; /* a `start` was given */
+	unsigned int n_workers; /* EAL's worker lcores */
+	struct worker *workers; /* n_workers of them, in lcore order */
+	struct drop_counters control_drops; /* packets that the control thread dropped */
+	struct port ports[RTE_MAX_ETHPORTS];
+};
+
+/* The one instance: made by main(), reached by prompt commands and driver callbacks. */
+extern struct app app;
+
+#endif /* APP_APP_H */

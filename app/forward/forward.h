@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+#ifndef APP_FORWARD_FORWARD_H
+#define APP_FORWARD_FORWARD_H
+
+/*
+ * Forward modes: what happens to packets between the ingress and the egress hook. One small file
+ * each, registered by constructor under testpmd's name.
+ */
+
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "packet/packet.h"
+
+#define FORWARD_BURST_MAX 512
+
+struct worker;
+struct stream;
+
+struct forward_mode {
+	const char *name;
+	const char *help;
+	/* Takes over the packets that passed the ingress hook of stream->rx_port. */
+	void (*forward)(
+		struct worker *worker, const struct stream *stream, struct packet_vector *vector);
+	/* Makes packets instead of receiving them; returns how many. NULL: receives. */
+	unsigned int (*generate)(struct worker *worker, struct stream *stream);
+	STAILQ_ENTRY(forward_mode) next;
+};
+
+void forward_register(struct forward_mode *mode);
+struct forward_mode *forward_find(const char *name);
+/* "io, rxonly, ...": in a buffer of its own, for messages. */
+const char *forward_names(void);
+
+#define FORWARD_REGISTER(mode) \
+	static void __attribute__((constructor)) forward_register_##mode(void) \
+	{ \
+		forward_register(&mode); \
+	} \
+	struct forward_mode /* swallow the semicolon */
+
+#endif /* APP_FORWARD_FORWARD_H */

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <rte_cycles.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_malloc.h>
+#include <rte_rcu_qsbr.h>
+
+#include "app.h"
+#include "forward/forward.h"
+#include "lcore.h"
+#include "pipeline.h"
+
+#define DRAIN_MS 100
+
+/* Dealt out by streams_setup(), freed when dealt again. */
+struct deal {
+	struct stream *streams;
+	unsigned int n_streams;
+	struct stream **by_worker;
+	struct sched_nolock **serves;
+};
+static struct deal deal;
+
+static RTE_DEFINE_PER_LCORE(struct drop_counters *, own_drops);
+
+struct drop_counters *
+drops_self(struct app *a)
+{
+	struct drop_counters *own = RTE_PER_LCORE(own_drops);
+
+	return own != NULL ? own : &a->control_drops;
+}
+
+static int
+worker_main(void *arg)
+{
+	struct worker *w = arg;
+	struct rte_rcu_qsbr *qsbr = w->app->qsbr;
+
+	RTE_PER_LCORE(own_drops) = &w->drops;
+	rte_rcu_qsbr_thread_online(qsbr, w->id);
+	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
+		for (unsigned int i = 0; i < w->n_streams; i++)
+			pipeline_poll(w, w->streams[i]);
+		for (unsigned int i = 0; i < w->n_serves; i++)
+			sched_nolock_drain(w->serves[i], w->id);
+		rte_rcu_qsbr_quiescent(qsbr, w->id);
+	}
+	rte_rcu_qsbr_thread_offline(qsbr, w->id);
+	return 0;
+}
+
+int
+workers_create(struct app *a)
+{
+	unsigned int lcore, id = 0;
+
+	a->n_workers = rte_lcore_count() - 1;
+	if (a->n_workers == 0) {
+		fprintf(stderr,
+			"millrace: no lcore is left to forward with: the main lcore never polls; "
+			"give EAL two or more, for example --lcores 0@0,1@0\n");
+		return -1;
+	}
+	a->workers =
+		rte_zmalloc("workers", a->n_workers * sizeof(*a->workers), RTE_CACHE_LINE_SIZE);
+	if (a->workers == NULL) {
+		fprintf(stderr, "millrace: no memory for %u workers\n", a->n_workers);
+		return -1;
+	}
+	RTE_LCORE_FOREACH_WORKER (lcore) {
+		struct worker *w = &a->workers[id];
+
+		w->app = a;
+		w->id = id++;
+		w->lcore = lcore;
+		w->meta_offset = a->meta_offset;
+		w->classifier.worker = w->id;
+		w->classifier.meta_offset = a->meta_offset;
+		w->classifier.mirror = pipeline_mirror;
+		w->classifier.mirror_arg = w;
+		rte_rcu_qsbr_thread_register(a->qsbr, w->id);
+	}
+	return 0;
+}
+
+static void
+deal_free(void)
+{
+	rte_free(deal.streams);
+	free(deal.by_worker);
+	free(deal.serves);
+	deal = (struct deal){ 0 };
+}
+
+void
+workers_destroy(struct app *a)
+{
+	for (unsigned int i = 0; i < a->n_workers; i++)
+		rte_rcu_qsbr_thread_unregister(a->qsbr, i);
+	rte_free(a->workers);
+	a->workers = NULL;
+	a->n_workers = 0;
+	deal_free();
+}
+
+/* testpmd's fwd_topology_tx_port_get(). */
+static unsigned int
+topology_peer(enum port_topology topology, unsigned int i, unsigned int n)
+{
+	switch (topology) {
+	case TOPOLOGY_CHAINED:
+		return (i + 1) % n;
+	case TOPOLOGY_LOOP:
+		return i;
+	case TOPOLOGY_PAIRED:
+		break;
+	}
+	return (i ^ 1) < n ? i ^ 1 : i; /* an odd last port pairs with itself */
+}
+
+/* Ports that forward, in the order asked for. */
+static unsigned int
+forwarding_ports(struct app *a, struct port **ports, const char **why)
+{
+	unsigned int n = 0;
+
+	*why = NULL;
+	for (unsigned int i = 0; i < a->opt.n_portlist; i++) {
+		ports[n] = port_get(a, a->opt.portlist[i]);
+		if (ports[n++] == NULL) {
+			*why = "the port list names a port that does not exist";
+			return 0;
+		}
+	}
+	for (unsigned int i = 0; a->opt.n_portlist == 0 && i < RTE_MAX_ETHPORTS; i++) {
+		if ((ports[n] = port_get(a, i)) != NULL)
+			n++;
+	}
+	if (n == 0)
+		*why = "there is no port to forward with";
+	return n;
+}
+
+/* testpmd's order: all ports' queue 0, then all ports' queue 1, ... */
+static void
+fill_streams(struct app *a, struct port **ports, unsigned int n_ports)
+{
+	unsigned int n = 0;
+
+	for (uint16_t q = 0; n < deal.n_streams; q++) {
+		for (unsigned int p = 0; p < n_ports; p++) {
+			struct stream *s;
+
+			if (q >= ports[p]->n_rxq)
+				continue;
+			s = &deal.streams[n++];
+			s->rx_port = ports[p];
+			s->rx_queue = q;
+			s->tx_port = ports[topology_peer(a->opt.topology, p, n_ports)];
+			s->tx_queue = q % s->tx_port->n_txq;
+		}
+	}
+}
+
+/* testpmd's: the later workers take what does not divide. */
+static unsigned int
+deal_streams(struct app *a)
+{
+	unsigned int lcores = RTE_MIN(a->opt.nb_cores, a->n_workers), next = 0;
+
+	lcores = RTE_MIN(lcores, deal.n_streams);
+	for (unsigned int i = 0; i < a->n_workers; i++) {
+		struct worker *w = &a->workers[i];
+
+		w->streams = &deal.by_worker[next];
+		w->n_streams = 0;
+		w->n_serves = 0;
+		if (i >= lcores)
+			continue;
+		w->n_streams = deal.n_streams / lcores;
+		if (i >= lcores - deal.n_streams % lcores)
+			w->n_streams++;
+		for (unsigned int k = 0; k < w->n_streams; k++, next++)
+			deal.by_worker[next] = &deal.streams[next];
+	}
+	return lcores;
+}
+
+static bool
+worker_sends_to(const struct worker *w, const struct port *port, uint16_t queue)
+{
+	for (unsigned int i = 0; i < w->n_streams; i++) {
+		if (w->streams[i]->tx_port == port && w->streams[i]->tx_queue == queue)
+			return true;
+	}
+	return false;
+}
+
+/* Every Tx queue has one lcore that drains it: one that sends to it, if any does. */
+static void
+deal_queues(struct app *a, unsigned int lcores)
+{
+	struct sched_nolock **next = deal.serves;
+
+	for (unsigned int i = 0; i < lcores; i++) {
+		struct worker *w = &a->workers[i];
+
+		w->serves = next;
+		for (unsigned int id = 0; id < RTE_MAX_ETHPORTS; id++) {
+			struct port *port = port_get(a, id);
+
+			for (uint16_t q = 0; port != NULL && q < port->n_txq; q++) {
+				unsigned int owner = 0;
+
+				while (owner < lcores &&
+					!worker_sends_to(&a->workers[owner], port, q))
+					owner++;
+				if (owner == lcores)
+					owner = q % lcores;
+				if (owner == i)
+					*next++ = port->sched[q];
+			}
+		}
+		w->n_serves = (unsigned int)(next - w->serves);
+	}
+}
+
+const char *
+streams_setup(struct app *a)
+{
+	struct port *ports[RTE_MAX_ETHPORTS];
+	unsigned int n_ports, n_txq = 0, lcores;
+	const char *why;
+
+	if ((n_ports = forwarding_ports(a, ports, &why)) == 0)
+		return why;
+	deal_free();
+	for (unsigned int p = 0; p < n_ports; p++)
+		deal.n_streams += ports[p]->n_rxq;
+	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++)
+		n_txq += port_get(a, i) != NULL ? a->ports[i].n_txq : 0;
+	deal.streams =
+		rte_zmalloc("streams", deal.n_streams * sizeof(*deal.streams), RTE_CACHE_LINE_SIZE);
+	deal.by_worker = calloc(deal.n_streams, sizeof(struct stream *));
+	deal.serves = calloc(n_txq, sizeof(struct sched_nolock *));
+	if (deal.streams == NULL || deal.by_worker == NULL || deal.serves == NULL) {
+		deal_free();
+		return "out of memory for the streams";
+	}
+	fill_streams(a, ports, n_ports);
+	lcores = deal_streams(a);
+	deal_queues(a, lcores);
+	return NULL;
+}
+
+struct stream *
+streams_get(const struct app *a, unsigned int *n)
+{
+	(void)a;
+	*n = deal.n_streams;
+	return deal.streams;
+}
+
+const struct stream *
+stream_of(const struct app *a, const struct port *port)
+{
+	(void)a;
+	for (unsigned int i = 0; i < deal.n_streams; i++) {
+		if (deal.streams[i].rx_port == port)
+			return &deal.streams[i];
+	}
+	return NULL;
+}
+
+const char *
+forwarding_start(struct app *a)
+{
+	const char *why;
+
+	if (a->forwarding)
+		return "packet forwarding is already started";
+	if ((why = streams_setup(a)) != NULL)
+		return why;
+	for (unsigned int i = 0; i < a->n_workers; i++) {
+		struct worker *w = &a->workers[i];
+
+		if (w->n_streams == 0)
+			continue;
+		w->burst = a->opt.burst;
+		w->mode = a->mode;
+		w->record_cycles = a->opt.record_core_cycles;
+		w->record_bursts = a->opt.record_burst_stats;
+		atomic_store_explicit(&w->stop, false, memory_order_relaxed);
+		/* Launching orders all of the above before the worker's loads. */
+		w->running = rte_eal_remote_launch(worker_main, w, w->lcore) == 0;
+	}
+	a->forwarding = a->ever_forwarded = true;
+	return NULL;
+}
+
+/* No worker runs: the control thread drains for them, as long as the drivers make progress. */
+static void
+drain_all(struct app *a)
+{
+	uint64_t end = rte_get_timer_cycles() + rte_get_timer_hz() * DRAIN_MS / 1000;
+	bool left = true;
+
+	while (left && rte_get_timer_cycles() < end) {
+		left = false;
+		for (unsigned int id = 0; id < RTE_MAX_ETHPORTS; id++) {
+			struct port *port = port_get(a, id);
+
+			for (uint16_t q = 0; port != NULL && q < port->n_txq; q++) {
+				sched_nolock_drain(port->sched[q], 0);
+				left |= !sched_nolock_empty(port->sched[q]);
+			}
+		}
+	}
+	for (unsigned int id = 0; left && id < RTE_MAX_ETHPORTS; id++) {
+		struct port *port = port_get(a, id);
+
+		for (uint16_t q = 0; port != NULL && q < port->n_txq; q++)
+			sched_nolock_flush(port->sched[q]);
+	}
+}
+
+void
+forwarding_stop(struct app *a)
+{
+	if (!a->forwarding)
+		return;
+	for (unsigned int i = 0; i < a->n_workers; i++)
+		atomic_store_explicit(&a->workers[i].stop, true, memory_order_relaxed);
+	for (unsigned int i = 0; i < a->n_workers; i++) {
+		if (a->workers[i].running)
+			rte_eal_wait_lcore(a->workers[i].lcore);
+		a->workers[i].running = false;
+	}
+	a->forwarding = false;
+	drain_all(a);
+}
+
+static void
+drops_add(const struct drop_counters *c, uint64_t packets[DROP_MAX], uint64_t bytes[DROP_MAX])
+{
+	for (unsigned int r = 0; r < DROP_MAX; r++) {
+		packets[r] += atomic_load_explicit(&c->packets[r], memory_order_relaxed);
+		bytes[r] += atomic_load_explicit(&c->bytes[r], memory_order_relaxed);
+	}
+}
+
+void
+drops_sum(const struct app *a, uint64_t packets[DROP_MAX], uint64_t bytes[DROP_MAX])
+{
+	for (unsigned int r = 0; r < DROP_MAX; r++)
+		packets[r] = bytes[r] = 0;
+	drops_add(&a->control_drops, packets, bytes);
+	for (unsigned int i = 0; i < a->n_workers; i++)
+		drops_add(&a->workers[i].drops, packets, bytes);
+}
+
+void
+tx_sum(const struct app *a, const struct port *port, uint64_t *packets, uint64_t *dropped)
+{
+	*packets = *dropped = 0;
+	for (unsigned int i = 0; i < a->n_workers; i++) {
+		const struct worker_tx *tx = &a->workers[i].tx[port->id];
+
+		*packets += atomic_load_explicit(&tx->packets, memory_order_relaxed);
+		*dropped += atomic_load_explicit(&tx->dropped, memory_order_relaxed);
+	}
+}
+
+bool
+queues_empty(const struct app *a)
+{
+	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++) {
+		const struct port *port = &a->ports[i];
+
+		for (uint16_t q = 0; port->used && q < port->n_txq; q++) {
+			if (!sched_nolock_empty(port->sched[q]))
+				return false;
+		}
+	}
+	return true;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+#ifndef APP_PIPELINE_H
+#define APP_PIPELINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lcore.h"
+#include "packet/packet.h"
+
+/* Takes one burst of the stream its whole way. Returns the packets received or made. */
+unsigned int pipeline_poll(struct worker *worker, struct stream *stream);
+
+/* Egress hook, scheduler, tx: the second half of the way, entered by forward modes. */
+void pipeline_send(
+	struct worker *worker, struct port *port, uint16_t queue, struct packet_vector *vector);
+
+/* Sends the packets of a vector on as if they had come in on stream->rx_port. */
+void
+pipeline_receive(struct worker *worker, const struct stream *stream, struct packet_vector *vector);
+
+/*
+ * redirect.c: what a hook's result asks for beside passing. Drops, redirects, and keeps in the
+ * vector what passed.
+ */
+void pipeline_settle(struct worker *worker, struct packet_vector *vector,
+	const struct classifier_result *result);
+/*
+ * Where tc mirred's packets go: into the egress (or ingress) of the port `ifindex`, on the Tx queue
+ * of this worker. Takes the packets over.
+ */
+void pipeline_redirect(struct worker *worker, uint32_t ifindex, bool ingress,
+	struct rte_mbuf **pkts, unsigned int n);
+/* classifier_worker's mirror callback: sends copies. */
+void pipeline_mirror(void *arg, unsigned int worker_id, uint32_t ifindex, bool ingress,
+	struct rte_mbuf *const *pkts, uint64_t mask);
+
+#endif /* APP_PIPELINE_H */

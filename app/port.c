@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+#include <bsd/string.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_malloc.h>
+
+#include "app.h"
+#include "port.h"
+
+#define RXD_DEFAULT 1024
+#define TXD_DEFAULT 1024
+
+const char *
+port_name_check(const char *name)
+{
+	if (name[0] == '\0' || strlen(name) >= IF_NAMESIZE)
+		return "gives a name that is empty or longer than 15 characters";
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return "gives a name that no device may have";
+	for (const char *p = name; *p != '\0'; p++) {
+		if (*p == '/' || *p == ':' || isspace((unsigned char)*p))
+			return "gives a name with '/', ':' or a space in it";
+	}
+	return NULL;
+}
+
+struct port *
+port_get(struct app *a, unsigned int id)
+{
+	return id < RTE_MAX_ETHPORTS && a->ports[id].used ? &a->ports[id] : NULL;
+}
+
+struct port *
+port_by_name(struct app *a, const char *name)
+{
+	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++) {
+		if (a->ports[i].used && strcmp(a->ports[i].name, name) == 0)
+			return &a->ports[i];
+	}
+	return NULL;
+}
+
+static uint16_t
+port_tx(void *arg, struct rte_mbuf **pkts, uint16_t n)
+{
+	const struct port_txq *txq = arg;
+
+	return rte_eth_tx_burst(txq->port, txq->queue, pkts, n);
+}
+
+static void
+port_flushed(void *arg, struct rte_mbuf **pkts, uint16_t n)
+{
+	(void)arg;
+	drop(drops_self(&app), DROP_SCHED_FLUSH, pkts, n);
+}
+
+static int
+socket_of(uint16_t id)
+{
+	int socket = rte_eth_dev_socket_id(id);
+
+	return socket < 0 || socket >= RTE_MAX_NUMA_NODES ? 0 : socket;
+}
+
+/* One pool a socket, big enough for every ring, cache and band that can hold its mbufs. */
+static struct rte_mempool *
+pool_get(struct app *a, int socket)
+{
+	unsigned int n = a->opt.total_mbufs;
+	char name[RTE_MEMPOOL_NAMESIZE];
+
+	if (a->pool[socket] != NULL)
+		return a->pool[socket];
+	if (n == 0) {
+		unsigned int rxd = a->opt.n_rxd != 0 ? a->opt.n_rxd : RXD_DEFAULT;
+		unsigned int txd = a->opt.n_txd != 0 ? a->opt.n_txd : TXD_DEFAULT;
+		unsigned int queue =
+			a->opt.n_rxq * rxd + a->opt.n_txq * (txd + SCHED_NOLOCK_LIMIT_DEFAULT);
+
+		n = rte_eth_dev_count_avail() * queue +
+			rte_lcore_count() * (a->opt.mbcache + FORWARD_BURST_MAX);
+		if (n < 8192)
+			n = 8192;
+	}
+	snprintf(name, sizeof(name), "mbufs_%d", socket);
+	a->pool[socket] = rte_pktmbuf_pool_create(
+		name, n, a->opt.mbcache, 0, (uint16_t)a->opt.mbuf_size, socket);
+	if (a->pool[socket] == NULL)
+		a->pool[socket] = rte_pktmbuf_pool_create(
+			name, n, a->opt.mbcache, 0, (uint16_t)a->opt.mbuf_size, SOCKET_ID_ANY);
+	if (a->pool[socket] == NULL)
+		fprintf(stderr,
+			"millrace: no memory for %u mbufs of %u bytes (--total-num-mbufs, "
+			"--mbuf-size; "
+			"EAL's -m): %s\n",
+			n, a->opt.mbuf_size, rte_strerror(rte_errno));
+	return a->pool[socket];
+}
+
+static int
+failed(const struct port *port, const char *what, int err)
+{
+	fprintf(stderr, "millrace: port %u (%s, %s): %s: %s\n", port->id, port->name,
+		port->info.driver_name, what, strerror(-err));
+	return -1;
+}
+
+static int
+port_configure(struct app *a, struct port *port)
+{
+	struct rte_eth_conf conf = { 0 };
+	int ret;
+
+	if (port->n_rxq > port->info.max_rx_queues || port->n_txq > port->info.max_tx_queues) {
+		fprintf(stderr,
+			"millrace: port %u (%s, %s) has %u Rx and %u Tx queues, not %u and %u "
+			"(--rxq, --txq)\n",
+			port->id, port->name, port->info.driver_name, port->info.max_rx_queues,
+			port->info.max_tx_queues, port->n_rxq, port->n_txq);
+		return -1;
+	}
+	if (a->opt.max_pkt_len != 0)
+		conf.rxmode.mtu = a->opt.max_pkt_len - RTE_ETHER_HDR_LEN;
+	if (port->n_rxq > 1) {
+		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		conf.rx_adv_conf.rss_conf.rss_hf =
+			(RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP) &
+			port->info.flow_type_rss_offloads;
+		if (conf.rx_adv_conf.rss_conf.rss_hf == 0)
+			conf.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
+	}
+	conf.txmode.offloads = port->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+	if ((ret = rte_eth_dev_configure(port->id, port->n_rxq, port->n_txq, &conf)) != 0)
+		return failed(port, "cannot be configured", ret);
+	port->n_rxd = a->opt.n_rxd != 0 ? a->opt.n_rxd : RXD_DEFAULT;
+	port->n_txd = a->opt.n_txd != 0 ? a->opt.n_txd : TXD_DEFAULT;
+	if ((ret = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &port->n_rxd, &port->n_txd)) != 0)
+		return failed(port, "cannot have such rings", ret);
+	return 0;
+}
+
+static int
+port_queues(struct app *a, struct port *port)
+{
+	int socket = socket_of(port->id), ret;
+	struct rte_mempool *pool = pool_get(a, socket);
+	struct rte_eth_txconf txconf = port->info.default_txconf;
+
+	if ((port->pool = pool) == NULL)
+		return -1;
+	txconf.offloads = port->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+	for (uint16_t q = 0; q < port->n_rxq; q++) {
+		ret = rte_eth_rx_queue_setup(
+			port->id, q, port->n_rxd, (unsigned int)socket, NULL, pool);
+		if (ret != 0)
+			return failed(port, "Rx queue cannot be set up", ret);
+	}
+	for (uint16_t q = 0; q < port->n_txq; q++) {
+		ret = rte_eth_tx_queue_setup(
+			port->id, q, port->n_txd, (unsigned int)socket, &txconf);
+		if (ret != 0)
+			return failed(port, "Tx queue cannot be set up", ret);
+	}
+	return 0;
+}
+
+static int
+port_schedulers(struct app *a, struct port *port)
+{
+	for (uint16_t q = 0; q < port->n_txq; q++) {
+		struct sched_nolock_conf conf;
+		struct port_txq *txq = &port->txq[q];
+
+		sched_nolock_conf_pfifo_fast(&conf);
+		txq->port = port->id;
+		txq->queue = q;
+		conf.n_workers = a->n_workers;
+		conf.priority_offset = a->meta_offset + (int)offsetof(struct packet_meta, priority);
+		conf.class_offset = a->meta_offset + (int)offsetof(struct packet_meta, classid);
+		conf.socket = socket_of(port->id);
+		conf.bypass = true;
+		conf.tx = port_tx;
+		conf.tx_arg = txq;
+		conf.drop = port_flushed;
+		conf.rcu = a->rcu;
+		conf.limit = port->txqueuelen;
+		if ((txq->sched = port->sched[q] = sched_nolock_create(&conf)) == NULL)
+			return failed(port, "no memory for the scheduler", -ENOMEM);
+	}
+	return 0;
+}
+
+static void
+port_close(struct port *port)
+{
+	atomic_store_explicit(&port->up, false, memory_order_relaxed);
+	for (uint16_t q = 0; q < port->n_txq; q++) {
+		if (port->sched[q] != NULL)
+			sched_nolock_destroy(port->sched[q]);
+		port->sched[q] = port->txq[q].sched = NULL;
+	}
+	if (port->started)
+		rte_eth_dev_stop(port->id);
+	rte_eth_dev_close(port->id);
+	port->started = port->used = false;
+}
+
+static int
+port_open(struct app *a, uint16_t id)
+{
+	struct port *port = &a->ports[id];
+	struct rte_eth_link link;
+	int ret;
+
+	port->id = id;
+	if (a->opt.port_name[id][0] != '\0')
+		strlcpy(port->name, a->opt.port_name[id], sizeof(port->name));
+	else
+		snprintf(port->name, sizeof(port->name), "p%u", id);
+	if ((ret = rte_eth_dev_info_get(id, &port->info)) != 0)
+		return failed(port, "gives no information", ret);
+	port->n_rxq = a->opt.n_rxq;
+	port->n_txq = a->opt.n_txq;
+	port->txqueuelen = SCHED_NOLOCK_LIMIT_DEFAULT;
+	if (port->n_txq > PORT_TXQ_MAX) {
+		fprintf(stderr, "millrace: --txq=%u: at most %u are supported\n", port->n_txq,
+			PORT_TXQ_MAX);
+		return -1;
+	}
+	if (port_configure(a, port) != 0 || port_queues(a, port) != 0 ||
+		port_schedulers(a, port) != 0)
+		return -1;
+	if ((ret = rte_eth_dev_start(id)) != 0)
+		return failed(port, "cannot be started", ret);
+	port->used = port->started = true;
+	rte_eth_promiscuous_enable(id);
+	if (rte_eth_link_get_nowait(id, &link) == 0)
+		port->carrier = link.link_status == RTE_ETH_LINK_UP;
+	atomic_store_explicit(&port->up, true, memory_order_release);
+	return 0;
+}
+
+static int
+names_unique(const struct app *a, const struct port *port)
+{
+	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++) {
+		if (a->ports[i].used && i != port->id &&
+			strcmp(a->ports[i].name, port->name) == 0) {
+			fprintf(stderr,
+				"millrace: ports %u and %u are both called %s (--port-name)\n", i,
+				port->id, port->name);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int
+ports_open(struct app *a)
+{
+	uint16_t id;
+
+	RTE_ETH_FOREACH_DEV (id) {
+		if (port_open(a, id) != 0 || names_unique(a, &a->ports[id]) != 0)
+			return -1;
+	}
+	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++) {
+		if (a->opt.port_name[i][0] != '\0' && port_get(a, i) == NULL) {
+			fprintf(stderr, "millrace: --port-name=%u,%s: there is no port %u\n", i,
+				a->opt.port_name[i], i);
+			return -1;
+		}
+	}
+	for (unsigned int i = 0; i < a->opt.n_portlist; i++) {
+		if (port_get(a, a->opt.portlist[i]) == NULL) {
+			fprintf(stderr, "millrace: --portlist, --portmask: there is no port %u\n",
+				a->opt.portlist[i]);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+void
+ports_close(struct app *a)
+{
+	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++) {
+		if (a->ports[i].used)
+			port_close(&a->ports[i]);
+	}
+}
+
+void
+port_set_up(struct app *a, struct port *port, bool up)
+{
+	(void)a;
+	if (atomic_load_explicit(&port->up, memory_order_relaxed) == up)
+		return;
+	/* Drivers without the call (-ENOTSUP) keep their link: the flag alone decides for us. */
+	if (up) {
+		rte_eth_dev_set_link_up(port->id);
+		for (uint16_t q = 0; q < port->n_txq; q++)
+			sched_nolock_activate(port->sched[q]);
+		atomic_store_explicit(&port->up, true, memory_order_release);
+		return;
+	}
+	atomic_store_explicit(&port->up, false, memory_order_release);
+	for (uint16_t q = 0; q < port->n_txq; q++)
+		sched_nolock_deactivate(port->sched[q]);
+	rte_eth_dev_set_link_down(port->id);
+}
+
+int
+port_stats(const struct port *port, struct rte_eth_stats *stats)
+{
+	int ret = rte_eth_stats_get(port->id, stats);
+
+	if (ret != 0)
+		return ret;
+	stats->ipackets -= port->base.ipackets;
+	stats->opackets -= port->base.opackets;
+	stats->ibytes -= port->base.ibytes;
+	stats->obytes -= port->base.obytes;
+	stats->imissed -= port->base.imissed;
+	stats->ierrors -= port->base.ierrors;
+	stats->oerrors -= port->base.oerrors;
+	stats->rx_nombuf -= port->base.rx_nombuf;
+	return 0;
+}
+
+unsigned int
+ports_poll_links(struct app *a)
+{
+	unsigned int changed = 0;
+
+	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++) {
+		struct port *port = port_get(a, i);
+		struct rte_eth_link link;
+		bool carrier;
+
+		if (port == NULL || rte_eth_link_get_nowait(port->id, &link) != 0)
+			continue;
+		carrier = link.link_status == RTE_ETH_LINK_UP;
+		if (carrier == port->carrier)
+			continue;
+		port->carrier = carrier;
+		port->carrier_changes++;
+		changed++;
+		if (a->netlink != NULL)
+			netlink_server_dev_changed(a->netlink, i + 1);
+	}
+	return changed;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+#ifndef APP_PORT_H
+#define APP_PORT_H
+
+/*
+ * Ports: configured from the options, known to tc and ip by a name and an ifindex (port + 1). The
+ * control thread owns every field; a comment says which ones workers read.
+ */
+
+#include <net/if.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_ethdev.h>
+
+#include "classifier/classifier.h"
+#include "netlink/netlink.h"
+#include "options.h"
+#include "sched_nolock/sched_nolock.h"
+
+#define PORT_TXQ_MAX 64
+
+struct app;
+
+/* A Tx queue: where the scheduler's packets go. */
+struct port_txq {
+	uint16_t port;
+	uint16_t queue;
+	struct sched_nolock *sched;
+};
+
+struct port {
+	/* Workers read these. */
+	_Atomic bool up; /* administratively; down drops both ways */
+	struct classifier_hook ingress, egress;
+	uint16_t id;
+	uint16_t n_txq;
+	struct rte_mempool *pool; /* mbufs of its socket */
+	struct sched_nolock *sched[PORT_TXQ_MAX]; /* while up and started they do not change */
+
+	/* Control thread only. */
+	bool used;
+	bool started; /* rte_eth_dev_start() */
+	bool carrier;
+	uint32_t carrier_changes;
+	uint16_t n_rxq, n_rxd, n_txd;
+	uint32_t txqueuelen;
+	char name[IF_NAMESIZE];
+	char alias[NETLINK_ALIAS_MAX];
+	struct port_txq txq[PORT_TXQ_MAX];
+	struct rte_eth_dev_info info;
+	struct rte_eth_stats base; /* what `clear port stats` subtracts */
+} __rte_cache_aligned;
+
+/* NULL if a port may be called that, else what is wrong (Linux's dev_valid_name()). */
+const char *port_name_check(const char *name);
+
+/* Configures and starts every port that EAL found. 0, or -1 after one sentence on stderr. */
+int ports_open(struct app *app);
+/* Drops what their schedulers hold, stops and closes them. */
+void ports_close(struct app *app);
+
+struct port *port_by_name(struct app *app, const char *name);
+/* NULL unless that port is in use. */
+struct port *port_get(struct app *app, unsigned int id);
+
+/* `ip link set up|down`: down drops what is queued, and every packet from and to the port. */
+void port_set_up(struct app *app, struct port *port, bool up);
+/* Statistics since the last clear. */
+int port_stats(const struct port *port, struct rte_eth_stats *stats);
+/* Asks the drivers for link states; returns how many changed and tells the control clients. */
+unsigned int ports_poll_links(struct app *app);
+
+/* The devices as the control server sees them. */
+extern const struct netlink_dev_ops port_dev_ops;
+
+#endif /* APP_PORT_H */

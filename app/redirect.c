@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+/* What tc asks for beside letting a packet pass: drops, redirects, mirrored copies. */
+
+#include "app.h"
+#include "pipeline.h"
+
+#define NESTING_MAX 4 /* Linux: MIRRED_NEST_LIMIT */
+#define TARGET_INGRESS (UINT32_C(1) << 31)
+
+static struct port *
+port_of(struct worker *worker, uint32_t ifindex)
+{
+	return ifindex == 0 ? NULL : port_get(worker->app, ifindex - 1);
+}
+
+static void
+redirect_vector(
+	struct worker *worker, struct port *port, bool ingress, struct packet_vector *vector)
+{
+	const struct stream *stream;
+
+	if (!ingress) {
+		pipeline_send(worker, port, (uint16_t)(worker->id % port->n_txq), vector);
+		return;
+	}
+	if ((stream = stream_of(worker->app, port)) == NULL)
+		drop(&worker->drops, DROP_NO_PORT, vector->pkts, vector->n);
+	else
+		pipeline_receive(worker, stream, vector);
+}
+
+void
+pipeline_redirect(struct worker *worker, uint32_t ifindex, bool ingress, struct rte_mbuf **pkts,
+	unsigned int n)
+{
+	struct packet_view views[PACKET_VECTOR_MAX];
+	struct packet_vector vector = { .pkts = pkts, .views = views, .n = (uint16_t)n };
+	struct port *port = port_of(worker, ifindex);
+
+	if (port == NULL) {
+		drop(&worker->drops, DROP_NO_PORT, pkts, n);
+	} else if (worker->nesting >= NESTING_MAX) {
+		drop(&worker->drops, DROP_REDIRECT_LOOP, pkts, n);
+	} else {
+		worker->nesting++;
+		redirect_vector(worker, port, ingress, &vector);
+		worker->nesting--;
+	}
+}
+
+void
+pipeline_mirror(void *arg, unsigned int worker_id, uint32_t ifindex, bool ingress,
+	struct rte_mbuf *const *pkts, uint64_t mask)
+{
+	struct worker *worker = arg;
+	struct rte_mbuf *copies[PACKET_VECTOR_MAX];
+	unsigned int i, n = 0;
+
+	(void)worker_id;
+	packet_mask_for_each (i, mask) {
+		/* A copy, not a clone: later actions of either way may write to the packet. */
+		struct rte_mbuf *copy =
+			rte_pktmbuf_copy(pkts[i], pkts[i]->pool, 0, pkts[i]->pkt_len);
+
+		if (copy == NULL) {
+			drop_count(&worker->drops, DROP_MIRROR_NOBUF, 1, pkts[i]->pkt_len);
+			continue;
+		}
+		*packet_meta(copy, worker->meta_offset) =
+			*packet_meta(pkts[i], worker->meta_offset);
+		copies[n++] = copy;
+	}
+	if (n > 0)
+		pipeline_redirect(worker, ifindex, ingress, copies, n);
+}
+
+/* Packets for the same target go together, in their order. */
+static void
+redirect_mask(struct worker *worker, const struct packet_vector *vector,
+	const struct classifier_result *result)
+{
+	struct rte_mbuf *out[PACKET_VECTOR_MAX];
+	uint64_t left = result->redirected;
+
+	while (left != 0) {
+		uint32_t target = result->target[__builtin_ctzll(left)];
+		unsigned int i, n = 0;
+
+		packet_mask_for_each (i, left) {
+			if (result->target[i] != target)
+				continue;
+			out[n++] = vector->pkts[i];
+			left &= ~(UINT64_C(1) << i);
+		}
+		pipeline_redirect(
+			worker, target & ~TARGET_INGRESS, (target & TARGET_INGRESS) != 0, out, n);
+	}
+}
+
+void
+pipeline_settle(
+	struct worker *worker, struct packet_vector *vector, const struct classifier_result *result)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < CLASSIFIER_DROP_MAX; i++) {
+		if (result->dropped[i] != 0)
+			drop_mask(&worker->drops, (enum drop_reason)i, vector->pkts,
+				result->dropped[i]);
+	}
+	redirect_mask(worker, vector, result);
+	packet_mask_for_each (i, result->passed) {
+		vector->pkts[n] = vector->pkts[i];
+		if (vector->parsed)
+			vector->views[n] = vector->views[i];
+		n++;
+	}
+	vector->n = (uint16_t)n;
+}
