@@ -17,6 +17,8 @@ void show_port_stats(struct port *port);
 void show_port_stats_all(struct app *app);
 /* Since `start`: per port and in all; with --record-core-cycles cycles a packet. */
 void show_fwd_stats(struct app *app);
+/* Begins at zero: before a start, whose streams are new; at any other time. */
+void fwd_stats_start(struct app *app);
 void fwd_stats_reset(struct app *app);
 void show_sched(struct app *app);
 /* Reasons with packets; with none, says so. */

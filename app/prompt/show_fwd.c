@@ -37,7 +37,7 @@ streams_sum(const struct app *a, uint64_t *rx, uint64_t *cycles)
 }
 
 void
-fwd_stats_reset(struct app *a)
+fwd_stats_start(struct app *a)
 {
 	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++) {
 		uint64_t sent;
@@ -47,6 +47,13 @@ fwd_stats_reset(struct app *a)
 		rte_eth_stats_get((uint16_t)i, &base[i].eth);
 		tx_sum(a, &a->ports[i], &sent, &base[i].tx_dropped);
 	}
+	base_rx = base_cycles = 0;
+}
+
+void
+fwd_stats_reset(struct app *a)
+{
+	fwd_stats_start(a);
 	streams_sum(a, &base_rx, &base_cycles);
 }
 

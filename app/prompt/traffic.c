@@ -20,9 +20,11 @@ traffic_start(struct app *a)
 	const char *why;
 	unsigned int n, busy = 0;
 
+	/* Before the workers run: what they forward at once counts as well. */
+	if (!a->forwarding)
+		fwd_stats_start(a);
 	if ((why = forwarding_start(a)) != NULL)
 		return why;
-	fwd_stats_reset(a);
 	streams_get(a, &n);
 	for (unsigned int i = 0; i < a->n_workers; i++)
 		busy += a->workers[i].running;
