@@ -203,7 +203,21 @@ worker_sends_to(const struct worker *w, const struct port *port, uint16_t queue)
 	return false;
 }
 
-/* Every Tx queue has one lcore that drains it: one that sends to it, if any does. */
+/* The worker that drains a queue: the first that sends to it, if any does. *n_senders counts those. */
+static unsigned int
+queue_owner(struct app *a, unsigned int lcores, const struct port *port, uint16_t queue,
+	unsigned int *n_senders)
+{
+	unsigned int owner = queue % lcores;
+
+	*n_senders = 0;
+	for (unsigned int i = 0; i < lcores; i++) {
+		if (worker_sends_to(&a->workers[i], port, queue) && (*n_senders)++ == 0)
+			owner = i;
+	}
+	return owner;
+}
+
 static void
 deal_queues(struct app *a, unsigned int lcores)
 {
@@ -217,18 +231,28 @@ deal_queues(struct app *a, unsigned int lcores)
 			struct port *port = port_get(a, id);
 
 			for (uint16_t q = 0; port != NULL && q < port->n_txq; q++) {
-				unsigned int owner = 0;
+				unsigned int senders;
 
-				while (owner < lcores &&
-					!worker_sends_to(&a->workers[owner], port, q))
-					owner++;
-				if (owner == lcores)
-					owner = q % lcores;
-				if (owner == i)
-					*next++ = port->sched[q];
+				if (queue_owner(a, lcores, port, q, &senders) != i)
+					continue;
+				*next++ = port->sched[q];
+				/* Redirects of other workers still may come in: they wait for this one. */
+				sched_nolock_set_exclusive(port->sched[q], senders <= 1 ? (int)i : -1);
 			}
 		}
 		w->n_serves = (unsigned int)(next - w->serves);
+	}
+}
+
+/* Workers are gone: whoever drains next is the control thread. */
+static void
+queues_share(struct app *a)
+{
+	for (unsigned int id = 0; id < RTE_MAX_ETHPORTS; id++) {
+		struct port *port = port_get(a, id);
+
+		for (uint16_t q = 0; port != NULL && q < port->n_txq; q++)
+			sched_nolock_set_exclusive(port->sched[q], -1);
 	}
 }
 
@@ -344,6 +368,7 @@ forwarding_stop(struct app *a)
 		a->workers[i].running = false;
 	}
 	a->forwarding = false;
+	queues_share(a);
 	drain_all(a);
 }
 
