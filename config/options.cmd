@@ -20,6 +20,15 @@
 #   --nb-cores=1
 #   --burst=32
 #
+# frames that txonly and flowgen make
+#   --txpkts=                     not given: 64 bytes, flowgen 300
+#   --tx-ip=198.18.0.1,198.18.0.2
+#   --tx-udp=9,9
+#   --tx-cksum=good
+#   --txonly-multi-flow           not given: one flow
+#   --flowgen-flows=1024
+#   --eth-peer=                   not given: 02:00:00:00:00:PORT
+#
 # ports
 #   --rxq=1
 #   --txq=1

@@ -73,8 +73,14 @@ fi
 [ "$(tshark -r build/demo/in.pcap 2>/dev/null | wc -l)" -eq "$(tshark -r build/demo/p1.pcap 2>/dev/null | wc -l)" ] ||
 	{ echo "demo: frames are missing" >&2; exit 1; }
 
-say "forwarding between two net_null ports for 5 seconds"
+say "forwarding between two net_null ports"
 workers=0@0,1@$(($(nproc) > 1))
-timeout --signal=INT 8 $millrace --lcores "$workers" --vdev net_null0 --vdev net_null1 \
-	-- --cmdline-file=config/forward.cmd --stats-period=2 </dev/null
-say "done: try README.md next"
+# Its own statistics every second, of which this shows the rates.
+timeout --signal=INT 6 $millrace --lcores "$workers" --vdev net_null0 --vdev net_null1 \
+	-- --cmdline-file=config/forward.cmd --stats-period=1 </dev/null 2>&1 |
+	awk '/NIC statistics for port/ { port = $6 }
+		/Tx-pps/ && $2 > 0 { printf "   p%d sends %6.2f million packets a second\n", port, $2 / 1e6 }
+		/Accumulated/ { last = 1 }
+		last && /X-packets/ { print "   all:" $0 }'
+
+say "done: README.md says more"
