@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+/* The real `tc` and `ip` against the families, and what they print. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "csum_action/csum_action.h"
+#include "families.h"
+#include "support.h"
+
+#define OUT (1024 * 1024)
+
+static char out[OUT];
+
+#define RUN(status, ...) \
+	do { \
+		int _status = families_run(f, out, OUT, __VA_ARGS__); \
+		if (_status != (status)) \
+			fail_msg("exit %d instead of %d: %s", _status, (status), out); \
+	} while (0)
+#define OUT_HAS(text) \
+	do { \
+		if (strstr(out, (text)) == NULL) \
+			fail_msg("no \"%s\" in:\n%s", (text), out); \
+	} while (0)
+#define OUT_IS(text) assert_string_equal(out, (text))
+
+static struct families *
+begin(void)
+{
+	if (!families_tools())
+		skip();
+	return families_create("tools");
+}
+
+static void
+link_show(void **state)
+{
+	struct families *f = begin();
+
+	(void)state;
+	f->devs[0].stats = (struct netlink_dev_stats){ .rx_packets = 1,
+		.rx_bytes = 60,
+		.rx_missed = 3,
+		.rx_nombuf = 2,
+		.tx_packets = 4,
+		.tx_bytes = 240,
+		.tx_errors = 5,
+		.tx_dropped = 6 };
+	f->devs[1].dev.carrier = false;
+	RUN(0, "ip link show p0");
+	OUT_IS("1: p0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc pfifo_fast state UP mode "
+	       "DEFAULT group default qlen 1000\n"
+	       "    link/ether 02:00:00:00:00:01 brd ff:ff:ff:ff:ff:ff\n");
+	RUN(0, "ip link show");
+	OUT_HAS("2: p1: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 1500 qdisc mq state DOWN");
+	RUN(0, "ip -s -j link show dev p0");
+	OUT_HAS("\"rx\":{\"bytes\":60,\"packets\":1,\"errors\":0,\"dropped\":2,");
+	OUT_HAS("\"tx\":{\"bytes\":240,\"packets\":4,\"errors\":5,\"dropped\":6,");
+	RUN(0, "ip -d link show p1");
+	OUT_HAS("promiscuity 0 ");
+	OUT_HAS("minmtu 68 maxmtu 9000 numtxqueues 2 numrxqueues 1");
+	OUT_HAS("parentdev net_test");
+	RUN(1, "ip link show nosuch");
+	OUT_IS("Device \"nosuch\" does not exist.\n");
+	families_destroy(f);
+}
+
+static void
+link_set(void **state)
+{
+	struct families *f = begin();
+
+	(void)state;
+	RUN(0, "ip link set p0 mtu 1400 txqueuelen 50 promisc on allmulticast on alias 'a b'");
+	RUN(0, "ip link set p0 address 02:00:00:00:00:ff");
+	RUN(0, "ip link show p0");
+	OUT_IS("1: p0: <BROADCAST,MULTICAST,ALLMULTI,PROMISC,UP,LOWER_UP> mtu 1400 qdisc "
+	       "pfifo_fast "
+	       "state UP mode DEFAULT group default qlen 50\n"
+	       "    link/ether 02:00:00:00:00:ff brd ff:ff:ff:ff:ff:ff permaddr 02:00:00:00:00:01\n"
+	       "    alias a b\n");
+	assert_int_equal(sched_nolock_conf(f->devs[0].sched[0])->limit, 50);
+	RUN(0, "ip link set p0 down");
+	RUN(0, "ip link set p0 name out alias ''");
+	RUN(0, "ip link show out");
+	OUT_HAS("1: out: <BROADCAST,MULTICAST,ALLMULTI,PROMISC> mtu 1400 qdisc pfifo_fast state "
+		"DOWN");
+	assert_null(strstr(out, "alias"));
+	/* the default group and mode are what they are; everything else is refused by name */
+	RUN(2, "ip link set out netns 1");
+	OUT_IS("Error: IFLA_NET_NS_PID is not supported.\n");
+	RUN(2, "ip link set out master p1");
+	OUT_IS("Error: IFLA_MASTER is not supported.\n");
+	RUN(2, "ip link set out mtu 67");
+	OUT_IS("Error: mtu less than device minimum.\n");
+	RUN(2, "ip link set out mtu 9001");
+	OUT_IS("Error: mtu greater than device maximum.\n");
+	RUN(2, "ip link set out arp off");
+	OUT_HAS("Interface flags 0x80 cannot be changed");
+	RUN(2, "ip link set out name p1");
+	OUT_IS("Error: Device \"p1\" exists.\n");
+	RUN(2, "ip link set out address 01:00:00:00:00:01");
+	OUT_HAS("unicast");
+	RUN(2, "ip link add dummy0 type dummy");
+	OUT_HAS("IFLA_LINKINFO is not supported");
+	/* all or nothing: the driver's no takes the queue length back, too */
+	f->devs[0].refuse = -EIO;
+	RUN(2, "ip link set out txqueuelen 7 mtu 1300");
+	OUT_IS("Error: out: the test says no.\n");
+	assert_int_equal(sched_nolock_conf(f->devs[0].sched[0])->limit, 50);
+	families_destroy(f);
+}
+
+static void
+qdisc_default(void **state)
+{
+	struct families *f = begin();
+
+	(void)state;
+	RUN(0, "tc qdisc show");
+	OUT_IS("qdisc pfifo_fast 0: dev p0 root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 "
+	       "1 1 1\n"
+	       "qdisc mq 0: dev p1 root \n"
+	       "qdisc pfifo_fast 0: dev p1 parent :2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 "
+	       "1\n"
+	       "qdisc pfifo_fast 0: dev p1 parent :1 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 "
+	       "1\n");
+	RUN(0, "tc -s -j qdisc show dev p0");
+	OUT_IS("[{\"kind\":\"pfifo_fast\",\"handle\":\"0:\",\"root\":true,\"refcnt\":2,\"options\":"
+	       "{"
+	       "\"bands\":3,\"priomap\":[1,2,2,2,1,2,0,0,1,1,1,1,1,1,1,1],\"multiqueue\":false},"
+	       "\"bytes\":0,\"packets\":0,\"drops\":0,\"overlimits\":0,\"requeues\":0,\"backlog\":"
+	       "0,"
+	       "\"qlen\":0}]\n");
+	RUN(2, "tc qdisc del dev p0 root");
+	OUT_IS("Error: Cannot delete qdisc with handle of zero.\n");
+	families_destroy(f);
+}
+
+static void
+qdisc_root(void **state)
+{
+	struct families *f = begin();
+
+	(void)state;
+	RUN(0,
+		"tc qdisc add dev p0 root handle 1: prio bands 4 priomap 0 1 2 3 0 0 0 0 0 0 0 0 0 "
+		"0 0 0");
+	RUN(0, "tc qdisc show dev p0");
+	OUT_IS("qdisc prio 1: root refcnt 2 bands 4 priomap 0 1 2 3 0 0 0 0 0 0 0 0 0 0 0 0\n");
+	assert_int_equal(sched_nolock_conf(f->devs[0].sched[0])->bands, 4);
+	assert_int_equal(sched_nolock_conf(f->devs[0].sched[0])->priomap[3], 3);
+	RUN(2, "tc qdisc add dev p0 root handle 1: prio");
+	OUT_IS("Error: Exclusivity flag on, cannot modify.\n");
+	RUN(2, "tc qdisc add dev p0 root handle 2: prio");
+	OUT_IS("Error: NLM_F_REPLACE needed to override.\n");
+	RUN(0,
+		"tc qdisc change dev p0 root handle 1: prio bands 2 priomap 0 1 0 1 0 1 0 1 0 1 0 "
+		"1 0 1 0 1");
+	assert_int_equal(sched_nolock_conf(f->devs[0].sched[0])->bands, 2);
+	RUN(2, "tc qdisc add dev p0 parent 1:1 handle 10: pfifo");
+	RUN(0, "tc qdisc replace dev p0 root pfifo limit 77");
+	RUN(0, "tc qdisc show dev p0");
+	OUT_IS("qdisc pfifo 8001: root refcnt 2 limit 77p\n");
+	assert_int_equal(sched_nolock_conf(f->devs[0].sched[0])->bands, 1);
+	assert_int_equal(sched_nolock_conf(f->devs[0].sched[0])->limit, 77);
+	RUN(0, "tc qdisc change dev p0 root pfifo limit 78");
+	assert_int_equal(sched_nolock_conf(f->devs[0].sched[0])->limit, 78);
+	RUN(0, "tc qdisc del dev p0 root");
+	RUN(0, "tc qdisc show dev p0");
+	OUT_IS("qdisc pfifo_fast 0: root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 "
+	       "1\n");
+	assert_int_equal(sched_nolock_conf(f->devs[0].sched[0])->limit, 1000);
+	RUN(2, "tc qdisc add dev p0 root htb");
+	OUT_IS("Error: Specified qdisc kind is unknown: \"htb\".\n");
+	RUN(2, "tc qdisc add dev p0 root bfifo limit 10000");
+	OUT_IS("Error: Specified qdisc kind is unknown: \"bfifo\".\n");
+	RUN(2, "tc qdisc add dev p0 root mq");
+	OUT_IS("Error: p0 has one queue: mq needs more.\n");
+	RUN(0, "tc qdisc add dev p0 root noqueue");
+	RUN(0, "ip link show p0");
+	OUT_HAS("qdisc noqueue state UP");
+	families_destroy(f);
+}
+
+static void
+qdisc_mq(void **state)
+{
+	struct families *f = begin();
+	struct sched_nolock *const *sched = f->devs[1].sched;
+
+	(void)state;
+	RUN(0, "tc qdisc replace dev p1 root handle 1: mq");
+	RUN(0, "tc qdisc add dev p1 parent 1:2 handle 12: pfifo limit 5");
+	RUN(0, "tc qdisc show dev p1");
+	OUT_IS("qdisc mq 1: root \n"
+	       "qdisc pfifo 12: parent 1:2 limit 5p\n"
+	       "qdisc pfifo_fast 0: parent 1:1 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1\n");
+	assert_int_equal(sched_nolock_conf(sched[0])->bands, 3);
+	assert_int_equal(sched_nolock_conf(sched[1])->limit, 5);
+	RUN(2, "tc qdisc add dev p1 parent 1:3 pfifo");
+	OUT_IS("Error: Specified class not found.\n");
+	RUN(2, "tc qdisc add dev p1 parent 2:1 pfifo");
+	OUT_IS("Error: Failed to find specified qdisc.\n");
+	RUN(0, "tc qdisc del dev p1 parent 1:2 handle 12:");
+	assert_int_equal(sched_nolock_conf(sched[1])->bands, 3);
+	RUN(0, "ip link set p1 txqueuelen 9");
+	assert_int_equal(sched_nolock_conf(sched[0])->limit, 9);
+	assert_int_equal(sched_nolock_conf(sched[1])->limit, 9);
+	/* one root for both queues */
+	RUN(0, "tc qdisc replace dev p1 root prio");
+	RUN(0, "tc qdisc show dev p1");
+	OUT_IS("qdisc prio 8001: root refcnt 3 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1\n");
+	RUN(0, "tc qdisc del dev p1 root");
+	RUN(0, "ip link show p1");
+	OUT_HAS("qdisc mq state");
+	families_destroy(f);
+}
+
+static void
+qdisc_clsact(void **state)
+{
+	struct families *f = begin();
+
+	(void)state;
+	RUN(2, "tc filter add dev p0 ingress matchall action pass");
+	OUT_HAS("Error: Parent Qdisc doesn't exists.");
+	RUN(0, "tc filter show dev p0 ingress");
+	OUT_IS("");
+	RUN(0, "tc qdisc add dev p0 clsact");
+	assert_non_null(classifier_hook_block(&f->devs[0].ingress));
+	assert_non_null(classifier_hook_block(&f->devs[0].egress));
+	RUN(2, "tc qdisc add dev p0 clsact");
+	OUT_IS("Error: Exclusivity flag on, cannot modify.\n");
+	RUN(2, "tc qdisc add dev p0 ingress");
+	RUN(2, "tc filter add dev p0 parent ffff: matchall action pass");
+	RUN(0, "tc qdisc replace dev p0 clsact");
+	RUN(0, "tc -j qdisc show dev p0 clsact");
+	OUT_HAS("{\"kind\":\"clsact\",\"handle\":\"ffff:\",\"parent\":\"ffff:fff1\",\"options\":{}"
+		"}");
+	RUN(0, "tc qdisc del dev p0 clsact");
+	assert_null(classifier_hook_block(&f->devs[0].ingress));
+	assert_null(classifier_hook_block(&f->devs[0].egress));
+	RUN(2, "tc qdisc del dev p0 clsact");
+	OUT_IS("Error: Cannot find specified qdisc on specified device.\n");
+	RUN(0, "tc qdisc add dev p0 ingress");
+	RUN(0, "tc filter add dev p0 parent ffff: protocol all prio 1 matchall action csum sctp");
+	RUN(0, "tc filter show dev p0 parent ffff:");
+	OUT_IS("filter protocol all pref 1 matchall chain 0 \n"
+	       "filter protocol all pref 1 matchall chain 0 handle 0x1 \n"
+	       "  not_in_hw\n"
+	       "\taction order 1: csum (sctp) action pass\n"
+	       "\tindex 1 ref 1 bind 1\n\n");
+	RUN(0, "tc qdisc del dev p0 ingress");
+	RUN(0, "tc actions ls action csum");
+	assert_null(strstr(out, "index"));
+	families_destroy(f);
+}
+
+static void
+filter_matchall(void **state)
+{
+	struct families *f = begin();
+
+	(void)state;
+	RUN(0, "tc qdisc add dev p0 clsact");
+	RUN(0, "tc filter add dev p0 ingress matchall action csum ip4h and udp pipe action drop");
+	RUN(0, "tc -s filter show dev p0 ingress");
+	OUT_IS("filter protocol all pref 49152 matchall chain 0 \n"
+	       "filter protocol all pref 49152 matchall chain 0 handle 0x1 \n"
+	       "  not_in_hw (rule hit 0)\n"
+	       "\taction order 1: csum (iph, udp) action pipe\n"
+	       "\tindex 1 ref 1 bind 1\n"
+	       "\tAction statistics:\n"
+	       "\tSent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0) \n"
+	       "\tbacklog 0b 0p requeues 0\n\n"
+	       "\taction order 2: gact action drop\n"
+	       "\t random type none pass val 0\n"
+	       "\t index 1 ref 1 bind 1\n"
+	       "\tAction statistics:\n"
+	       "\tSent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0) \n"
+	       "\tbacklog 0b 0p requeues 0\n\n");
+	RUN(0,
+		"tc filter add dev p0 egress prio 10 protocol ip handle 0x7 matchall skip_hw "
+		"action pass");
+	RUN(0, "tc -j filter show dev p0 egress");
+	OUT_HAS("{\"protocol\":\"ip\",\"pref\":10,\"kind\":\"matchall\",\"chain\":0},");
+	OUT_HAS("\"options\":{\"handle\":7,\"skip_hw\":true,\"not_in_hw\":true,");
+	RUN(2, "tc filter add dev p0 egress prio 10 protocol ip handle 0x7 matchall action pass");
+	OUT_HAS("Error: Filter already exists.");
+	RUN(2, "tc filter add dev p0 egress prio 10 protocol ipv6 matchall action pass");
+	OUT_HAS("Error: Filter with specified priority/protocol not found.");
+	RUN(2, "tc filter add dev p0 egress prio 11 protocol ip matchall skip_sw action pass");
+	OUT_HAS("skip_sw: filters are not offloaded to devices");
+	RUN(2, "tc filter add dev p0 egress prio 11 protocol ip u32 match u32 0 0");
+	OUT_HAS("\"u32\" is not supported");
+	RUN(2, "tc filter add dev p0 egress prio 11 matchall action mpls pop protocol ip");
+	OUT_HAS("\"mpls\" is not supported");
+	RUN(2, "tc filter change dev p0 egress prio 12 protocol ip handle 1 matchall action pass");
+	OUT_HAS("Need both RTM_NEWTFILTER and NLM_F_CREATE to create a new filter");
+	RUN(0,
+		"tc filter replace dev p0 egress prio 10 protocol ip handle 0x7 matchall action "
+		"drop");
+	RUN(0, "tc filter get dev p0 egress prio 10 protocol ip handle 7 matchall");
+	OUT_HAS("gact action drop");
+	RUN(2, "tc filter get dev p0 egress prio 10 protocol ip handle 8 matchall");
+	OUT_HAS("Specified filter handle not found");
+	RUN(2, "tc filter del dev p0 egress prio 11 protocol ip matchall");
+	OUT_HAS("Filter with specified priority/protocol not found");
+	RUN(2, "tc filter del dev p0 egress chain 5 prio 11 protocol ip matchall");
+	OUT_HAS("Cannot find specified filter chain");
+	RUN(0, "tc filter del dev p0 egress prio 10 protocol ip handle 7 matchall");
+	RUN(0, "tc filter show dev p0 egress");
+	OUT_IS("");
+	RUN(0, "tc filter del dev p0 ingress");
+	RUN(0, "tc filter show dev p0 ingress");
+	OUT_IS("");
+	RUN(1, "tc -br filter show dev p0 ingress");
+	OUT_HAS("terse dumps are not supported");
+	families_destroy(f);
+}
+
+static void
+filter_chains(void **state)
+{
+	struct families *f = begin();
+
+	(void)state;
+	RUN(0, "tc qdisc add dev p0 clsact");
+	RUN(0, "tc filter add dev p0 ingress chain 3 prio 1 protocol all matchall action drop");
+	RUN(0, "tc filter add dev p0 ingress prio 2 protocol all matchall action goto chain 3");
+	RUN(0, "tc filter show dev p0 ingress");
+	OUT_HAS("action order 1: gact action goto chain 3");
+	OUT_HAS("matchall chain 3 handle 0x1");
+	RUN(0, "tc filter show dev p0 ingress chain 3");
+	assert_null(strstr(out, "chain 0"));
+	OUT_HAS("filter protocol all pref 1 matchall handle 0x1");
+	RUN(0, "tc filter del dev p0 ingress chain 3");
+	RUN(0, "tc filter del dev p0 ingress chain 3");
+	RUN(255, "tc actions add action gact goto chain 3 index 9");
+	OUT_HAS("can't goto NULL proto/chain");
+	families_destroy(f);
+}
+
+static void
+actions(void **state)
+{
+	struct families *f = begin();
+
+	(void)state;
+	RUN(0, "tc actions add action pass index 5 cookie 0102");
+	RUN(255, "tc actions add action drop index 5");
+	RUN(0, "tc actions add action csum icmp and igmp index 4294967295");
+	RUN(0, "tc actions get action csum index 4294967295");
+	OUT_HAS("action order 1: csum (icmp, igmp) action pass");
+	OUT_HAS("index 4294967295 ref 1 bind 0");
+	RUN(0, "tc actions replace action drop index 5");
+	RUN(0, "tc -s actions ls action gact");
+	OUT_HAS("total acts 1\n");
+	OUT_HAS("\taction order 0: gact action drop\n\t random type none pass val 0\n"
+		"\t index 5 ref 1 bind 0");
+	OUT_HAS("\tcookie 0102\n\tnot_in_hw\n");
+	RUN(0, "tc qdisc add dev p0 clsact");
+	RUN(0, "tc filter add dev p0 egress prio 1 protocol all matchall action gact index 5");
+	RUN(0, "tc filter show dev p0 egress");
+	OUT_HAS("gact action drop");
+	OUT_HAS("index 5 ref 2 bind 1");
+	RUN(255, "tc actions del action gact index 5");
+	OUT_HAS("is used by 1 filters");
+	RUN(1, "tc actions flush action gact");
+	RUN(0, "tc filter del dev p0 egress");
+	RUN(0, "tc actions add action continue random determ drop 10 index 6");
+	RUN(0, "tc actions get action gact index 6");
+	OUT_HAS("random type determ drop val 10");
+	RUN(0, "tc actions flush action gact");
+	RUN(0, "tc actions ls action gact");
+	assert_null(strstr(out, "index"));
+	RUN(255, "tc actions get action gact index 5");
+	OUT_HAS("TC action with specified index not found");
+	RUN(255, "tc actions del action gact index 5 action csum index 4294967295");
+	RUN(0, "tc actions get action csum index 4294967295");
+	RUN(0, "tc actions del action csum index 4294967295");
+	families_destroy(f);
+}
+
+static void
+actions_many(void **state)
+{
+	struct families *f = begin();
+	unsigned int n = 0;
+
+	(void)state;
+	RUN(0,
+		"sh -c 'for i in $(seq 1000); do echo actions add action csum udp index $i; done | "
+		"tc -b -'");
+	RUN(0, "tc actions ls action csum");
+	for (const char *p = out; (p = strstr(p, "csum (udp)")) != NULL; p++)
+		n++;
+	assert_int_equal(n, 1000);
+	RUN(0, "tc actions flush action csum");
+	assert_int_equal(action_count(f->actions, &csum_action_ops), 0);
+	families_destroy(f);
+}
+
+static void
+monitor(void **state)
+{
+	struct families *f = begin();
+	char command[256], file[sizeof(f->path) + 8];
+
+	(void)state;
+	snprintf(command, sizeof(command), "%s -s %s", getenv("MILLRACE_EXEC"), f->path);
+	snprintf(file, sizeof(file), "%s.out", f->path);
+	setenv("E", command, 1);
+	setenv("FILE", file, 1);
+	RUN(0,
+		"sh -c '"
+		"$E tc monitor > $FILE & sleep 0.3; "
+		"$E tc qdisc add dev p0 clsact; "
+		"$E tc filter add dev p0 ingress prio 1 protocol all matchall action drop; "
+		"$E tc filter del dev p0 ingress prio 1 protocol all handle 1 matchall; "
+		"$E tc actions add action pass index 9; "
+		"$E tc actions flush action gact; "
+		"$E tc qdisc del dev p0 clsact; "
+		"$E tc qdisc add dev p0 root pfifo limit 3; "
+		"sleep 0.3; kill $!; wait; cat $FILE; rm $FILE'");
+	OUT_HAS("qdisc clsact ffff: dev p0 parent ffff:fff1");
+	OUT_HAS("added filter dev p0 ingress protocol all pref 1 matchall chain 0 handle 0x1");
+	OUT_HAS("deleted filter dev p0 ingress protocol all pref 1 matchall chain 0 handle 0x1");
+	OUT_HAS("index 1 ref 1 bind 1");
+	assert_null(strstr(out, "ref 2"));
+	OUT_HAS("Added action \n\taction order 1: gact action pass\n");
+	OUT_HAS("Flushed table  gact (1 entries)");
+	OUT_HAS("deleted qdisc clsact ffff: dev p0 parent ffff:fff1");
+	OUT_HAS("deleted qdisc pfifo_fast 0: dev p0 root");
+	OUT_HAS("qdisc pfifo 8001: dev p0 root refcnt 2 limit 3p");
+	families_destroy(f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(link_show),
+		cmocka_unit_test(link_set),
+		cmocka_unit_test(qdisc_default),
+		cmocka_unit_test(qdisc_root),
+		cmocka_unit_test(qdisc_mq),
+		cmocka_unit_test(qdisc_clsact),
+		cmocka_unit_test(filter_matchall),
+		cmocka_unit_test(filter_chains),
+		cmocka_unit_test(actions),
+		cmocka_unit_test(actions_many),
+		cmocka_unit_test(monitor),
+	};
+
+	test_eal_init("families-tools", "0");
+	return cmocka_run_group_tests_name("families_tools", tests, NULL, NULL);
+}
