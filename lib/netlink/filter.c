@@ -220,11 +220,10 @@ new_check_handle(struct netlink_request *req, const struct filter_request *r,
 
 static int
 filter_set(struct netlink_request *req, struct filter_request *r,
-	const struct classifier_rule_conf *conf)
+	const struct classifier_rule_conf *conf, struct classifier_rule **rule)
 {
 	uint16_t nl = req->nlh->nlmsg_flags;
 	unsigned int flags = 0;
-	struct classifier_rule *rule;
 	const char *why = NULL;
 	int ret;
 
@@ -232,10 +231,9 @@ filter_set(struct netlink_request *req, struct filter_request *r,
 		flags |= CLASSIFIER_CREATE;
 	if ((nl & NLM_F_EXCL) != 0)
 		flags |= CLASSIFIER_EXCL;
-	ret = classifier_rule_set(r->at->block, conf, flags, &rule, &why);
+	ret = classifier_rule_set(r->at->block, conf, flags, rule, &why);
 	if (ret != 0)
 		return netlink_fail(req, ret, NULL, "%s", why != NULL ? why : strerror(-ret));
-	filter_notify(req, RTM_NEWTFILTER, r->at, &classifier_rule_conf(rule)->place, rule);
 	return 0;
 }
 
@@ -244,6 +242,7 @@ filter_new(struct netlink_request *req)
 {
 	const struct netlink_filter_kind *kind;
 	struct classifier_rule_conf conf = { 0 };
+	struct classifier_rule *rule = NULL;
 	struct filter_request r;
 	int ret;
 
@@ -265,8 +264,10 @@ filter_new(struct netlink_request *req)
 		return netlink_fail(
 			req, -EINVAL, NULL, "Filter \"%s\" needs TCA_OPTIONS", kind->name);
 	if ((ret = kind->parse(req, r.tb[TCA_OPTIONS], &conf)) == 0)
-		ret = filter_set(req, &r, &conf);
+		ret = filter_set(req, &r, &conf, &rule);
 	tc_actions_release(conf.actions, conf.n_actions);
+	if (ret == 0)
+		filter_notify(req, RTM_NEWTFILTER, r.at, &classifier_rule_conf(rule)->place, rule);
 	return ret;
 }
 
