@@ -9,6 +9,9 @@
 
 #include "sched_nolock/bands.h"
 
+#define QUANTUM 16 /* packets of one lane before the next worker's of the same band */
+#define LEAD 256 /* packets by which a worker may get ahead of others that wait */
+
 static struct segment *
 segment_create(uint32_t start, uint32_t size, int socket)
 {
@@ -52,8 +55,6 @@ bands_free(struct bands *bands)
 		for (b = 0; b < bands->n; b++)
 			segments_free(bands->senders[w].from[b]);
 	rte_free(bands->senders);
-	rte_free(bands->seen);
-	rte_free(bands->looked);
 	rte_free(bands);
 }
 
@@ -83,8 +84,8 @@ bands_create(
 {
 	struct bands *bands;
 
-	bands = rte_zmalloc_socket(
-		"sched_nolock_bands", sizeof(*bands), RTE_CACHE_LINE_SIZE, socket);
+	bands = rte_zmalloc_socket("sched_nolock_bands",
+		sizeof(*bands) + n_workers * sizeof(bands->looks[0]), RTE_CACHE_LINE_SIZE, socket);
 	if (bands == NULL)
 		return NULL;
 	bands->n = n;
@@ -94,12 +95,7 @@ bands_create(
 	bands_set_limit(bands, limit);
 	bands->senders = rte_zmalloc_socket("sched_nolock_senders",
 		n_workers * sizeof(bands->senders[0]), RTE_CACHE_LINE_SIZE, socket);
-	bands->seen = rte_zmalloc_socket("sched_nolock_seen", n_workers * sizeof(bands->seen[0]),
-		RTE_CACHE_LINE_SIZE, socket);
-	bands->looked = rte_zmalloc_socket("sched_nolock_looked",
-		n_workers * sizeof(bands->looked[0]), RTE_CACHE_LINE_SIZE, socket);
-	if (bands->senders == NULL || bands->seen == NULL || bands->looked == NULL ||
-		bands_fill(bands) != 0) {
+	if (bands->senders == NULL || bands_fill(bands) != 0) {
 		bands_free(bands);
 		return NULL;
 	}
@@ -234,6 +230,7 @@ bands_take_lane(struct bands *bands, unsigned int w, unsigned int band, struct b
 		batch->pkts[batch->n] = seg->pkts[at];
 		batch->lens[batch->n++] = seg->lens[at];
 	}
+	bands->looks[w].served += n;
 	/* Release: the slots were read before the worker may fill them again. */
 	atomic_store_explicit(&snd->head[band], head + n, memory_order_release);
 	return n;
@@ -262,19 +259,17 @@ waits_in_older(const struct bands *bands, const struct bands *oldest, unsigned i
 /* One turn through the lanes of a band. Returns how many packets it took. */
 static unsigned int
 take_turn(struct bands *bands, struct bands *oldest, unsigned int band, struct batch *batch,
-	unsigned int max, bool *again)
+	unsigned int max)
 {
-	unsigned int i, w = bands->turn[band], n, sum = 0;
+	unsigned int i, w = bands->turn[band], sum = 0;
 
 	for (i = 0; i < bands->n_workers && batch->n < max; i++) {
-		if (bands->looked[w] != bands->seen[w]) {
+		if (bands->looks[w].gen != bands->looks[w].seen) {
 			if (bands != oldest && waits_in_older(bands, oldest, w))
-				*again = true;
-			else {
-				n = bands_take_lane(
-					bands, w, band, batch, RTE_MIN(max - batch->n, 16u));
-				sum += n;
-			}
+				batch->again = true;
+			else
+				sum += bands_take_lane(bands, w, band, batch,
+					RTE_MIN(max - batch->n, (unsigned int)QUANTUM));
 		}
 		if (++w == bands->n_workers)
 			w = 0;
@@ -283,25 +278,90 @@ take_turn(struct bands *bands, struct bands *oldest, unsigned int band, struct b
 	return sum;
 }
 
+/*
+ * True if others wait and none of them is far behind self. Who comes after a silence is not owed
+ * for it.
+ */
+static bool
+may_go_first(struct bands *bands, unsigned int self)
+{
+	uint64_t mine = bands->looks[self].served;
+	bool wait = false, first = true;
+	unsigned int w;
+
+	for (w = 0; w < bands->n_workers; w++) {
+		if (w == self || bands->looks[w].gen == bands->looks[w].seen)
+			continue;
+		wait = true;
+		if (bands->looks[w].served + LEAD < mine) {
+			bands->looks[w].served =
+				RTE_MAX(bands->looks[w].served, mine - RTE_MIN(mine, 2 * LEAD));
+			first = false;
+		}
+	}
+	return wait && first;
+}
+
+/* True if a worker has packets in a band from `band` on. */
+static bool
+waits_from(const struct bands *bands, unsigned int w, unsigned int band)
+{
+	const struct sender *snd = &bands->senders[w];
+
+	for (; band < bands->n; band++)
+		if (atomic_load_explicit(&snd->tail[band], memory_order_relaxed) !=
+			atomic_load_explicit(&snd->head[band], memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/* Self's packets only; and others' that must go before some of them (rule B8). */
+static void
+take_own(struct bands *bands, struct bands *oldest, unsigned int self, struct batch *batch,
+	unsigned int max)
+{
+	unsigned int b;
+
+	for (b = 0; b < bands->n; b++) {
+		while (batch->n < max && bands_take_lane(bands, self, b, batch, max - batch->n) > 0)
+			;
+		if (batch->n == max)
+			return;
+		if (!waits_from(bands, self, b + 1))
+			break;
+		while (batch->n < max && take_turn(bands, oldest, b, batch, max) > 0)
+			;
+	}
+	/* Self posts nothing meanwhile: its lanes are empty. */
+	bands->looks[self].seen = bands->looks[self].gen;
+	batch->left = true;
+}
+
 void
-bands_take(struct bands *bands, struct bands *oldest, struct batch *batch, unsigned int max,
-	bool *again)
+bands_take(struct bands *bands, struct bands *oldest, unsigned int self, struct batch *batch,
+	unsigned int max)
 {
 	unsigned int w, b;
 	bool any = false;
 
 	for (w = 0; w < bands->n_workers; w++) {
-		bands->looked[w] =
+		/* Sequentially consistent: the look (PROOF.md). */
+		bands->looks[w].gen =
 			atomic_load_explicit(&bands->senders[w].gen, memory_order_seq_cst);
-		any |= bands->looked[w] != bands->seen[w];
+		any |= bands->looks[w].gen != bands->looks[w].seen;
 	}
 	if (!any)
 		return;
-	for (b = 0; b < bands->n; b++)
-		while (batch->n < max && take_turn(bands, oldest, b, batch, max, again) > 0)
-			;
-	if (batch->n == max || *again)
+	if (self < bands->n_workers && bands == oldest && may_go_first(bands, self)) {
+		take_own(bands, oldest, self, batch, max);
 		return;
-	/* Every lane was found empty after `looked` was loaded: all up to it is taken. */
-	memcpy(bands->seen, bands->looked, bands->n_workers * sizeof(bands->seen[0]));
+	}
+	for (b = 0; b < bands->n; b++)
+		while (batch->n < max && take_turn(bands, oldest, b, batch, max) > 0)
+			;
+	if (batch->n == max || batch->again)
+		return;
+	/* Every lane was found empty after its gen was loaded: all up to it is taken. */
+	for (w = 0; w < bands->n_workers; w++)
+		bands->looks[w].seen = bands->looks[w].gen;
 }

@@ -37,6 +37,8 @@ struct batch {
 	struct rte_mbuf *pkts[BATCH_MAX];
 	uint32_t lens[BATCH_MAX];
 	unsigned int n;
+	bool left; /* others' packets were seen and left for them */
+	bool again; /* packets were left because an older set must be emptied before them */
 };
 
 struct segment {
@@ -62,30 +64,36 @@ struct sender {
 	struct segment *from[SCHED_NOLOCK_BANDS_MAX];
 };
 
+/* What the owner knows of one worker's lanes. */
+struct look {
+	uint64_t seen; /* the gen at which they were last found empty */
+	uint64_t gen; /* of this look */
+	uint64_t served; /* packets taken from them */
+};
+
 struct bands {
-	/* Fixed, but for the limit. */
+	/* Fixed, but for the limit and the links. */
 	unsigned int n;
 	unsigned int n_workers;
 	int socket;
 	uint8_t priomap[SCHED_NOLOCK_PRIO_MAX];
 	_Atomic uint32_t limit, share;
 	struct sender *senders;
-
-	/* Owner: the gen at which each worker's lanes were last found empty, the gen of this look.
-	 */
-	alignas(RTE_CACHE_LINE_SIZE) uint64_t *seen;
-	uint64_t *looked;
-	uint32_t turn[SCHED_NOLOCK_BANDS_MAX]; /* whose lane is first next time */
-	struct segment *spent;
-
 	/* The control thread links; the owner follows and unlinks. */
 	_Atomic(struct bands *) newer;
 	_Atomic bool closed; /* no worker can post into it any more */
-	struct bands *next_unlinked;
+
 	/* The control thread's. */
 	struct sched_nolock *sched; /* NULL: destroyed, to be freed when the grace period ends */
 	bool deferred; /* a grace period is under way */
 	struct rcu_head rcu_head;
+
+	/* The owner's. */
+	alignas(RTE_CACHE_LINE_SIZE) uint32_t turn[SCHED_NOLOCK_BANDS_MAX]; /* who is first */
+	struct segment *spent;
+	struct bands *next_unlinked;
+	/* One line for two workers: each turn by another worker moves it. */
+	alignas(RTE_CACHE_LINE_SIZE) struct look looks[];
 };
 
 /* A set without packets. NULL: no memory. Control thread. */
@@ -103,12 +111,13 @@ void bands_set_limit(struct bands *bands, uint32_t limit);
 unsigned int bands_post(struct bands *bands, unsigned int w, unsigned int band,
 	struct rte_mbuf **pkts, unsigned int n);
 /*
- * Takes up to max packets, band 0 first and the workers of a band in turn. `oldest` is the first
- * set of the chain that `bands` is in. Sets *again if it left packets because an older set must be
- * emptied before them. Owner.
+ * Adds packets to the batch until it has max: band 0 first, the workers of a band in turn, except
+ * that `self`, if it is a worker, may take its own first and leave a band's others to themselves
+ * as long as it is not far ahead of them. `oldest` is the first set of the chain that `bands` is
+ * in. Owner.
  */
-void bands_take(struct bands *bands, struct bands *oldest, struct batch *batch, unsigned int max,
-	bool *again);
+void bands_take(struct bands *bands, struct bands *oldest, unsigned int self, struct batch *batch,
+	unsigned int max);
 /* Takes up to max packets of one lane, for a flush. Owner. */
 unsigned int bands_take_lane(struct bands *bands, unsigned int w, unsigned int band,
 	struct batch *batch, unsigned int max);
@@ -131,11 +140,11 @@ bands_publish(struct bands *bands, unsigned int w)
 static inline bool
 bands_empty(const struct bands *bands)
 {
-	unsigned int w;
+	const struct sender *snd = bands->senders, *end = snd + bands->n_workers;
+	const struct look *look = bands->looks;
 
-	for (w = 0; w < bands->n_workers; w++)
-		if (atomic_load_explicit(&bands->senders[w].gen, memory_order_seq_cst) !=
-			bands->seen[w])
+	for (; snd < end; snd++, look++)
+		if (atomic_load_explicit(&snd->gen, memory_order_seq_cst) != look->seen)
 			return false;
 	return true;
 }

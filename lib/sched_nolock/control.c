@@ -83,7 +83,8 @@ sched_nolock_create(const struct sched_nolock_conf *conf)
 	s->class_offset = conf->class_offset;
 	s->n_workers = conf->n_workers;
 	s->budget = s->conf.budget;
-	s->bypass = conf->bypass;
+	s->flat = conf->priority_offset < 0 && conf->class_offset < 0;
+	s->bypass_max = conf->bypass ? BYPASS_MAX : 0;
 	s->oldest = bands;
 	atomic_init(&s->bands, bands);
 	atomic_init(&s->keeper, NOBODY);
@@ -135,7 +136,7 @@ acquire(struct sched_nolock *s)
 	for (;;) {
 		if ((state & OWNED) == 0) {
 			if (atomic_compare_exchange_weak_explicit(&s->state, &state,
-				    (state & ~MISSED) | OWNED, memory_order_seq_cst,
+				    (state & ~(MISSED | LAST)) | OWNED, memory_order_seq_cst,
 				    memory_order_relaxed))
 				return;
 			continue;
@@ -215,7 +216,6 @@ drop(struct sched_nolock *s, struct rte_mbuf **pkts, size_t n)
 static bool
 flush(struct sched_nolock *s)
 {
-	struct counters *cnt = &s->counters[s->n_workers];
 	struct sched_nolock_stats now;
 	struct rte_mbuf **pkts;
 	struct batch batch;
@@ -227,7 +227,7 @@ flush(struct sched_nolock *s)
 	max = now.queued + now.held + BATCH_MAX;
 	pkts = malloc(max * sizeof(pkts[0]));
 	while (n + BATCH_MAX <= max) {
-		sched_nolock_take_all(s, cnt, &batch);
+		sched_nolock_take_all(s, s->n_workers, &batch);
 		if (batch.n == 0) {
 			left = false;
 			break;

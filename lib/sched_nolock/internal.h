@@ -19,7 +19,14 @@
 #define RESET 4u /* the control thread wants to be or is the owner: workers only post */
 #define DEACTIVATED 8u /* offered packets are dropped, queued ones too, nothing is sent */
 
+#define LAST 0x1ff00u /* whose the last turn was that left packets behind: worker + 1, 0 nobody */
+#define LAST_SHIFT 8
+
 #define NOBODY UINT32_MAX
+#define BYPASS_MAX 512
+#define CONTENDED 8 /* turns without others after which a worker takes itself to be alone */
+#define LAZY 64 /* packets that a worker posts among others before it wants a turn */
+#define YIELD 256 /* and before it wants the next turn when nobody else had one */
 
 /* A test steps through the packet path here. */
 #ifndef SCHED_NOLOCK_STEP
@@ -42,6 +49,10 @@ struct counters {
 	_Atomic uint64_t flushed_bytes;
 	_Atomic uint64_t overlimits;
 	_Atomic uint64_t requeues;
+	/* The worker's alone: others were seen to send; packets posted since its last turn. */
+	unsigned int contended;
+	uint32_t lazy;
+	bool posted_since; /* its last drain() */
 };
 
 struct sched_nolock {
@@ -55,7 +66,9 @@ struct sched_nolock {
 	int class_offset;
 	unsigned int n_workers;
 	unsigned int budget;
-	bool bypass;
+	bool flat; /* no field of the mbuf chooses a band */
+	uint16_t bypass_max; /* packets of a burst that may bypass; 0: every packet is queued first
+			      */
 	/* The control thread writes, workers read. */
 	_Atomic(struct bands *) bands; /* where to post: the newest of the chain */
 
@@ -94,6 +107,6 @@ newer(const struct bands *bands)
 }
 
 /* Takes up to BATCH_MAX packets, held ones first, to be handed to drop. Owner. */
-void sched_nolock_take_all(struct sched_nolock *sched, struct counters *cnt, struct batch *batch);
+void sched_nolock_take_all(struct sched_nolock *sched, uint32_t worker, struct batch *batch);
 
 #endif /* SCHED_NOLOCK_INTERNAL_H */

@@ -8,6 +8,7 @@
 
 #include <rte_branch_prediction.h>
 #include <rte_mbuf_dyn.h>
+#include <rte_prefetch.h>
 
 #include "sched_nolock/internal.h"
 
@@ -39,13 +40,14 @@ bytes_of(struct rte_mbuf *const *pkts, unsigned int n)
 }
 
 /* True if no packet of the burst would overtake another by its band. */
-static inline bool
-one_band(const struct sched_nolock *s, const struct bands *bands, struct rte_mbuf *const *pkts,
-	unsigned int n)
+static bool
+one_band(const struct sched_nolock *s, struct rte_mbuf *const *pkts, unsigned int n)
 {
+	/* Sequentially consistent, as in post(). */
+	const struct bands *bands = atomic_load_explicit(&s->bands, memory_order_seq_cst);
 	unsigned int i, first;
 
-	if (bands->n == 1 || n == 1 || (s->priority_offset < 0 && s->class_offset < 0))
+	if (bands->n == 1)
 		return true;
 	first = band_of(s, bands, pkts[0]);
 	for (i = 1; i < n; i++)
@@ -73,19 +75,29 @@ unlink_old(struct sched_nolock *s)
 	}
 }
 
+static __rte_noinline bool
+all_empty_chain(struct sched_nolock *s)
+{
+	const struct bands *set;
+
+	unlink_old(s);
+	for (set = s->oldest; set != NULL; set = newer(set))
+		if (!bands_empty(set))
+			return false;
+	return true;
+}
+
 /* True if nothing is held and every lane of every set was seen empty. Owner. */
 static inline bool
 all_empty(struct sched_nolock *s)
 {
 	const struct bands *set = s->oldest;
 
-	if (unlikely(newer(set) != NULL)) {
-		unlink_old(s);
-		for (set = s->oldest; newer(set) != NULL; set = newer(set))
-			if (!bands_empty(set))
-				return false;
-	}
-	return atomic_load_explicit(&s->n_held, memory_order_relaxed) == 0 && bands_empty(set);
+	if (unlikely(atomic_load_explicit(&s->n_held, memory_order_relaxed) != 0))
+		return false;
+	if (unlikely(newer(set) != NULL))
+		return all_empty_chain(s);
+	return bands_empty(set);
 }
 
 /*
@@ -94,11 +106,12 @@ all_empty(struct sched_nolock *s)
  * the look. Returns the state it found, with OWNED set if it failed.
  */
 static inline uint32_t
-try_own(struct sched_nolock *s, uint32_t state)
+try_own(struct sched_nolock *s, uint32_t state, uint32_t clear)
 {
 	while ((state & (OWNED | RESET)) == 0)
 		if (atomic_compare_exchange_weak_explicit(&s->state, &state,
-			    (state & ~MISSED) | OWNED, memory_order_seq_cst, memory_order_seq_cst))
+			    (state & ~(clear | LAST)) | OWNED, memory_order_seq_cst,
+			    memory_order_seq_cst))
 			return state;
 	return state | OWNED;
 }
@@ -116,12 +129,14 @@ take_up(struct sched_nolock *s, uint32_t worker)
 
 /* Gives up ownership, packets having been left: MISSED stays for the next to come (rule B4). */
 static void
-leave_behind(struct sched_nolock *s)
+leave_behind(struct sched_nolock *s, uint32_t worker)
 {
 	uint32_t state = atomic_load_explicit(&s->state, memory_order_relaxed);
+	uint32_t last = (worker + 1) << LAST_SHIFT;
 
-	while (!atomic_compare_exchange_weak_explicit(&s->state, &state, (state & ~OWNED) | MISSED,
-		memory_order_seq_cst, memory_order_relaxed))
+	while (!atomic_compare_exchange_weak_explicit(&s->state, &state,
+		(state & ~(OWNED | LAST)) | MISSED | last, memory_order_seq_cst,
+		memory_order_relaxed))
 		;
 }
 
@@ -212,29 +227,34 @@ send_held(struct sched_nolock *s, struct counters *cnt, unsigned int max)
 }
 
 /*
- * Fills the batch from the lanes, oldest set first.
- * Returns true if it may have left packets for want of room. Owner.
+ * Fills the batch from the lanes, oldest set first; see bands_take() for `self`. Returns true if
+ * it may have left packets for want of room. Owner.
  */
 static bool
-take(struct sched_nolock *s, struct counters *cnt, struct batch *batch, unsigned int max)
+take(struct sched_nolock *s, uint32_t worker, uint32_t self, struct batch *batch, unsigned int max)
 {
+	struct counters *cnt = &s->counters[worker];
 	struct bands *set;
-	bool again = false;
 
 	batch->n = 0;
-	for (set = s->oldest; set != NULL && batch->n < max; set = newer(set))
-		bands_take(set, s->oldest, batch, max, &again);
+	batch->left = batch->again = false;
+	for (set = s->oldest; set != NULL && batch->n < max && !batch->left; set = newer(set))
+		bands_take(set, s->oldest, self, batch, max);
 	if (batch->n > 0) {
 		count(&cnt->taken, batch->n);
 		count(&cnt->taken_bytes, sum_lens(batch->lens, batch->n));
 	}
-	return again || batch->n == max;
+	return batch->again || batch->n == max;
 }
 
-/* Sends at most *budget packets, held ones first. Returns true if packets remain. Owner. */
+/*
+ * Sends at most *budget packets, held ones first. Returns true if packets remain; *left if they
+ * are others', who will come. Owner.
+ */
 static bool
-send_some(struct sched_nolock *s, struct counters *cnt, unsigned int *budget)
+send_some(struct sched_nolock *s, uint32_t worker, uint32_t self, unsigned int *budget, bool *left)
 {
+	struct counters *cnt = &s->counters[worker];
 	struct batch batch;
 	unsigned int sent, held;
 	bool more = true;
@@ -249,7 +269,8 @@ send_some(struct sched_nolock *s, struct counters *cnt, unsigned int *budget)
 			return true;
 	}
 	while (more && *budget > 0) {
-		more = take(s, cnt, &batch, RTE_MIN(*budget, (unsigned int)BATCH_MAX));
+		more = take(s, worker, self, &batch, RTE_MIN(*budget, (unsigned int)BATCH_MAX));
+		*left |= batch.left;
 		if (batch.n == 0)
 			continue;
 		SCHED_NOLOCK_STEP(TAKEN);
@@ -262,12 +283,13 @@ send_some(struct sched_nolock *s, struct counters *cnt, unsigned int *budget)
 			return true;
 		}
 	}
-	return more;
+	return more || *left;
 }
 
 void
-sched_nolock_take_all(struct sched_nolock *s, struct counters *cnt, struct batch *batch)
+sched_nolock_take_all(struct sched_nolock *s, uint32_t worker, struct batch *batch)
 {
+	struct counters *cnt = &s->counters[worker];
 	unsigned int n = atomic_load_explicit(&s->n_held, memory_order_relaxed);
 
 	if (n > 0) {
@@ -276,7 +298,7 @@ sched_nolock_take_all(struct sched_nolock *s, struct counters *cnt, struct batch
 		batch->n = n;
 		unhold(s, n, sum_lens(batch->lens, n));
 	} else
-		take(s, cnt, batch, BATCH_MAX);
+		take(s, worker, NOBODY, batch, BATCH_MAX);
 	count(&cnt->flushed, batch->n);
 	count(&cnt->flushed_bytes, sum_lens(batch->lens, batch->n));
 }
@@ -284,27 +306,27 @@ sched_nolock_take_all(struct sched_nolock *s, struct counters *cnt, struct batch
 /* A worker found itself the owner of a deactivated scheduler: packets that raced past are dropped.
  */
 static void
-drop_raced(struct sched_nolock *s, struct counters *cnt)
+drop_raced(struct sched_nolock *s, uint32_t worker)
 {
 	struct batch batch;
 	uint32_t state;
 
 	for (;;) {
-		sched_nolock_take_all(s, cnt, &batch);
+		sched_nolock_take_all(s, worker, &batch);
 		if (batch.n == 0) {
 			if (let_go(s))
 				return;
 			atomic_fetch_and_explicit(&s->state, ~MISSED, memory_order_seq_cst);
 			continue;
 		}
-		leave_behind(s);
+		leave_behind(s, worker);
 		/* After ownership was given up (rule B9). */
 		s->drop(s->drop_arg, batch.pkts, (uint16_t)batch.n);
-		state = try_own(s, atomic_load_explicit(&s->state, memory_order_seq_cst));
+		state = try_own(s, atomic_load_explicit(&s->state, memory_order_seq_cst), MISSED);
 		if ((state & OWNED) != 0)
 			return;
 		if ((state & DEACTIVATED) == 0) {
-			leave_behind(s); /* activated meanwhile: the next drain sends */
+			leave_behind(s, worker); /* activated meanwhile: the next drain sends */
 			return;
 		}
 	}
@@ -320,66 +342,107 @@ leave(struct sched_nolock *s, uint32_t worker)
 		if (keep(s, worker))
 			return;
 	}
-	leave_behind(s);
+	leave_behind(s, worker);
 }
 
 /*
  * The owner's turn: sends up to the budget and gives ownership up. `state` is what try_own()
  * found. Returns packets sent.
+ *
+ * A producer among others that are busy sends its own packets and leaves MISSED set for theirs:
+ * nobody need then write the state to be seen, and packets leave in batches from the core that
+ * made them. MISSED is not cleared, so nothing is forgotten.
  */
 static unsigned int
-drain_owned(struct sched_nolock *s, uint32_t worker, uint32_t state)
+drain_owned(struct sched_nolock *s, uint32_t worker, uint32_t state, bool producer)
 {
 	struct counters *cnt = &s->counters[worker];
 	unsigned int budget = s->budget;
+	bool left = false;
 
 	if (unlikely((state & DEACTIVATED) != 0)) {
-		drop_raced(s, cnt);
+		drop_raced(s, worker);
 		return 0;
 	}
-	for (;;) {
-		if (send_some(s, cnt, &budget)) {
-			SCHED_NOLOCK_STEP(BUDGET);
-			leave(s, worker);
-			break;
-		}
+	cnt->lazy = 0;
+	while (!send_some(s, worker, producer ? worker : NOBODY, &budget, &left)) {
 		SCHED_NOLOCK_STEP(FOUND_NOTHING);
+		cnt->contended -= cnt->contended > 0;
 		if (keep(s, worker) || let_go(s))
-			break;
+			return s->budget - budget;
 		/* Before the next look, never after it (rule B2). */
 		atomic_fetch_and_explicit(&s->state, ~MISSED, memory_order_seq_cst);
 	}
+	SCHED_NOLOCK_STEP(BUDGET);
+	if (left)
+		cnt->contended = CONTENDED;
+	else
+		cnt->lazy = LAZY; /* what remains may be its own */
+	leave(s, worker);
 	return s->budget - budget;
+}
+
+/*
+ * True if a worker that has posted need not want a turn now. With MISSED set after its post was
+ * visible, whoever clears it looks; what is not taken by others by then, the worker that serves
+ * the queue takes.
+ */
+static inline bool
+may_wait(const struct counters *cnt, uint32_t worker, uint32_t state)
+{
+	if ((state & MISSED) == 0)
+		return false;
+	if ((state & OWNED) != 0)
+		return true;
+	if (cnt->contended == 0)
+		return false;
+	/* Having had the last turn, it lets somebody else have one. */
+	return cnt->lazy < ((state & LAST) >> LAST_SHIFT == worker + 1 ? YIELD : LAZY);
 }
 
 /*
  * After a post: makes sure that somebody looks. Either this worker becomes the owner, or the
  * owner will see MISSED. The load is ordered after the post's store to gen.
  */
-static unsigned int
-kick(struct sched_nolock *s, uint32_t worker)
+static void
+kick(struct sched_nolock *s, uint32_t worker, unsigned int n)
 {
-	uint32_t state;
+	struct counters *cnt = &s->counters[worker];
+	uint32_t state, clear;
 
 	SCHED_NOLOCK_STEP(POSTED);
-	if (take_up(s, worker))
-		return drain_owned(s, worker,
-			atomic_fetch_and_explicit(&s->state, ~MISSED, memory_order_seq_cst));
+	if (take_up(s, worker)) {
+		state = atomic_fetch_and_explicit(&s->state, ~MISSED, memory_order_seq_cst);
+		drain_owned(s, worker, state, true);
+		return;
+	}
 	state = atomic_load_explicit(&s->state, memory_order_seq_cst);
-	state = try_own(s, state);
+	cnt->lazy += n;
+	cnt->posted_since = true;
+	if ((state & OWNED) != 0)
+		cnt->contended = CONTENDED;
+	if (may_wait(cnt, worker, state))
+		return;
+	/* What a turn writes moves from core to core: fetch it while the state word comes. */
+	if ((state & OWNED) == 0)
+		rte_prefetch0_write(atomic_load_explicit(&s->bands, memory_order_relaxed)->looks);
+	clear = cnt->contended > 0 ? 0 : MISSED;
+	state = try_own(s, state, clear);
 	if ((state & OWNED) != 0) {
+		cnt->contended = CONTENDED;
 		if ((state & MISSED) != 0)
-			return 0; /* set after our post was visible: the clearer will look */
+			return;
 		SCHED_NOLOCK_STEP(LOST);
-		state = atomic_fetch_or_explicit(&s->state, MISSED, memory_order_seq_cst);
+		atomic_fetch_or_explicit(&s->state, MISSED, memory_order_seq_cst);
 		SCHED_NOLOCK_STEP(MISSED_SET);
 		/* Once more: the owner may have let go before it could see MISSED (rule B1). */
-		state = try_own(s, state | MISSED);
+		state = atomic_load_explicit(&s->state, memory_order_seq_cst);
+		state = try_own(s, state, clear);
 		if ((state & OWNED) != 0)
-			return 0;
+			return;
 	}
 	SCHED_NOLOCK_STEP(OWN);
-	return drain_owned(s, worker, state);
+	drain_owned(s, worker, state, true);
 }
 
 static void
@@ -418,6 +481,7 @@ post(struct sched_nolock *s, uint32_t worker, struct rte_mbuf **pkts, uint16_t n
 	if (refused < n)
 		bands_publish(bands, worker);
 	if (unlikely(refused > 0)) {
+		cnt->lazy = YIELD; /* no room to wait */
 		refuse(cnt, pkts, refused, true);
 		bytes -= bytes_of(pkts, refused);
 		memmove(pkts + n - refused, pkts, refused * sizeof(*pkts));
@@ -427,135 +491,135 @@ post(struct sched_nolock *s, uint32_t worker, struct rte_mbuf **pkts, uint16_t n
 	return n - refused;
 }
 
-/* One driver call of at most BATCH_MAX packets. Returns false if some are held now. Owner. */
-static inline bool
-bypass_batch(struct sched_nolock *s, struct counters *cnt, struct rte_mbuf **pkts, uint16_t n)
-{
-	/* Noted before: what is sent is gone. */
-	uint64_t bytes = bytes_of(pkts, n), left;
-	uint16_t sent = s->tx(s->tx_arg, pkts, n);
-
-	if (unlikely(sent < n)) {
-		left = bytes_of(pkts + sent, n - sent);
-		hold(s, cnt, pkts + sent, NULL, n - sent);
-		count(&cnt->posted, n - sent);
-		count(&cnt->taken, n - sent);
-		count(&cnt->posted_bytes, left);
-		count(&cnt->taken_bytes, left);
-		bytes -= left;
-	}
-	count(&cnt->bypassed, sent);
-	count(&cnt->bypassed_bytes, bytes);
-	return sent == n;
-}
-
 /*
- * Straight to the driver: everything was seen empty under ownership (rule B3). Returns false if
- * packets remain, held or, behind them, in the lanes; then *n is how many were taken. Owner.
+ * The driver took `sent` of a bypassing burst: the first refused ones are held and, behind them,
+ * the others wait in the lanes. Returns how many of the burst were taken. Owner.
  */
-static inline bool
-bypass(struct sched_nolock *s, uint32_t worker, struct rte_mbuf **pkts, uint16_t *n)
+static __rte_noinline uint16_t
+bypass_refused(struct sched_nolock *s, uint32_t worker, struct rte_mbuf **pkts, uint16_t n,
+	uint16_t sent, uint64_t bytes)
 {
 	struct counters *cnt = &s->counters[worker];
-	uint16_t done, len;
+	uint16_t held = RTE_MIN(n - sent, BATCH_MAX), rest = n - sent - held;
+	uint64_t held_bytes = bytes_of(pkts + sent, held);
 
-	SCHED_NOLOCK_STEP(BYPASS);
-	if (likely(*n <= BATCH_MAX))
-		return bypass_batch(s, cnt, pkts, *n);
-	for (done = 0; done < *n; done += len) {
-		len = RTE_MIN(*n - done, BATCH_MAX);
-		if (!bypass_batch(s, cnt, pkts + done, len)) {
-			done += len;
-			if (done < *n)
-				*n = done + post(s, worker, pkts + done, *n - done);
-			return false;
-		}
-	}
-	return true;
+	count(&cnt->bypassed, sent);
+	count(&cnt->bypassed_bytes, bytes - bytes_of(pkts + sent, n - sent));
+	count(&cnt->posted, held);
+	count(&cnt->taken, held);
+	count(&cnt->posted_bytes, held_bytes);
+	count(&cnt->taken_bytes, held_bytes);
+	hold(s, cnt, pkts + sent, NULL, held);
+	return rest == 0 ? n : sent + held + post(s, worker, pkts + sent + held, rest);
 }
 
-/* The worker has just become the owner of an active scheduler, and has a burst. */
-static uint16_t
+/* The burst of an owner that may not bypass. */
+static __rte_noinline uint16_t
 enqueue_owned(struct sched_nolock *s, uint32_t worker, struct rte_mbuf **pkts, uint16_t n)
 {
-	struct bands *bands = atomic_load_explicit(&s->bands, memory_order_seq_cst);
-
-	SCHED_NOLOCK_STEP(OWN);
-	if (!one_band(s, bands, pkts, n) || !all_empty(s)) {
-		n = post(s, worker, pkts, n);
-		drain_owned(s, worker, 0);
-	} else if (unlikely(!bypass(s, worker, pkts, &n)))
-		leave(s, worker);
-	else if (!keep(s, worker) && !let_go(s)) {
-		/* Somebody missed us: one turn as any owner. */
-		atomic_fetch_and_explicit(&s->state, ~MISSED, memory_order_seq_cst);
-		drain_owned(s, worker, 0);
-	}
+	n = post(s, worker, pkts, n);
+	drain_owned(s, worker, 0, true);
 	return n;
 }
 
-/* The worker kept the ownership and nothing happened since. */
-static inline uint16_t
-enqueue_kept(struct sched_nolock *s, uint32_t worker, struct rte_mbuf **pkts, uint16_t n)
+/* The burst of a worker that is not the owner, or of a scheduler that is not at rest. */
+static __rte_noinline uint16_t
+enqueue_slow(
+	struct sched_nolock *s, uint32_t worker, struct rte_mbuf **pkts, uint16_t n, uint32_t state)
 {
-	struct bands *bands = atomic_load_explicit(&s->bands, memory_order_seq_cst);
-
-	if (unlikely(!one_band(s, bands, pkts, n) || !all_empty(s))) {
-		n = post(s, worker, pkts, n);
-		kick(s, worker);
-	} else if (unlikely(!bypass(s, worker, pkts, &n)))
-		atomic_fetch_or_explicit(&s->state, MISSED, memory_order_seq_cst);
+	if ((state & DEACTIVATED) != 0) {
+		refuse(&s->counters[worker], pkts, n, false);
+		if (take_up(s, worker))
+			drain_owned(s, worker, state, true);
+		return 0;
+	}
+	if (n == 0)
+		return 0;
+	n = post(s, worker, pkts, n);
+	kick(s, worker, n);
 	return n;
+}
+
+/* Somebody missed an owner whose bypass succeeded: one turn as any owner. */
+static __rte_noinline void
+look_again(struct sched_nolock *s, uint32_t worker)
+{
+	atomic_fetch_and_explicit(&s->state, ~MISSED, memory_order_seq_cst);
+	drain_owned(s, worker, 0, true);
 }
 
 uint16_t
 sched_nolock_enqueue(
 	struct sched_nolock *s, unsigned int worker, struct rte_mbuf **pkts, uint16_t n)
 {
-	uint32_t state;
-
-	if (unlikely(n == 0))
-		return 0;
+	struct counters *cnt = &s->counters[worker];
 	/* Acquire: active again means that what was done while it was not is seen. */
-	state = atomic_load_explicit(&s->state, memory_order_acquire);
-	if (unlikely((state & DEACTIVATED) != 0)) {
-		refuse(&s->counters[worker], pkts, n, false);
-		if (take_up(s, worker))
-			drain_owned(s, worker, state);
-		return 0;
+	uint32_t state = atomic_load_explicit(&s->state, memory_order_acquire), idle = 0;
+	uint64_t bytes;
+	uint16_t sent;
+
+	if (unlikely((unsigned int)n - 1 >= s->bypass_max))
+		return enqueue_slow(s, worker, pkts, n, state);
+	if (state == OWNED) {
+		/*
+		 * Only this worker makes itself the keeper. The control thread takes that away a
+		 * grace period after it has set RESET, which is not set: not during this call.
+		 */
+		if (atomic_load_explicit(&s->keeper, memory_order_relaxed) != worker)
+			return enqueue_slow(s, worker, pkts, n, state);
+		/* The driver may come back into here: it finds somebody else the owner. */
+		atomic_store_explicit(&s->keeper, NOBODY, memory_order_relaxed);
+	} else if (unlikely(state != 0) ||
+		unlikely(!atomic_compare_exchange_strong_explicit(
+			&s->state, &idle, OWNED, memory_order_seq_cst, memory_order_relaxed)))
+		return enqueue_slow(s, worker, pkts, n, state);
+	SCHED_NOLOCK_STEP(OWN);
+	/* Straight to the driver only if everything is seen empty, under ownership (rule B3). */
+	if (unlikely(!all_empty(s)) || (n > 1 && !s->flat && !one_band(s, pkts, n)))
+		return enqueue_owned(s, worker, pkts, n);
+	SCHED_NOLOCK_STEP(BYPASS);
+	bytes = bytes_of(pkts, n); /* now: what is sent is gone */
+	sent = s->tx(s->tx_arg, pkts, n);
+	if (unlikely(sent < n)) {
+		n = bypass_refused(s, worker, pkts, n, sent, bytes);
+		leave(s, worker);
+		return n;
 	}
-	if (likely(s->bypass)) {
-		if (state == 0) {
-			if (likely(atomic_compare_exchange_strong_explicit(&s->state, &state, OWNED,
-				    memory_order_seq_cst, memory_order_relaxed)))
-				return enqueue_owned(s, worker, pkts, n);
-		} else if (state == OWNED &&
-			atomic_load_explicit(&s->keeper, memory_order_relaxed) == worker)
-			return enqueue_kept(s, worker, pkts, n);
-	}
-	n = post(s, worker, pkts, n);
-	kick(s, worker);
+	count(&cnt->bypassed, n);
+	count(&cnt->bypassed_bytes, bytes);
+	if (state != 0)
+		/* Release: as keep(). RESET need not be looked at: the next call does. */
+		atomic_store_explicit(&s->keeper, worker, memory_order_release);
+	else if (!keep(s, worker) && unlikely(!let_go(s)))
+		look_again(s, worker);
 	return n;
 }
 
 unsigned int
 sched_nolock_drain(struct sched_nolock *s, unsigned int worker)
 {
+	struct counters *cnt = &s->counters[worker];
 	/* Acquire is enough to notice; who drains looks again. */
 	uint32_t state = atomic_load_explicit(&s->state, memory_order_acquire);
 
 	if (likely((state & (MISSED | RESET)) == 0))
 		return 0;
-	if (take_up(s, worker))
-		return drain_owned(s, worker,
-			atomic_fetch_and_explicit(&s->state, ~MISSED, memory_order_seq_cst));
-	if ((state & MISSED) == 0)
+	if (take_up(s, worker)) {
+		state = atomic_fetch_and_explicit(&s->state, ~MISSED, memory_order_seq_cst);
+		return drain_owned(s, worker, state, false);
+	}
+	if ((state & MISSED) == 0 || (state & (OWNED | RESET)) != 0)
 		return 0;
-	state = try_own(s, state);
+	if (cnt->contended > 0 && cnt->posted_since) {
+		/* It still sends itself, and will want a turn when it has a batch. */
+		cnt->posted_since = false;
+		return 0;
+	}
+	state = try_own(s, state, MISSED);
 	if ((state & OWNED) != 0)
 		return 0;
 	SCHED_NOLOCK_STEP(OWN);
-	return drain_owned(s, worker, state);
+	return drain_owned(s, worker, state, false);
 }
 
 bool

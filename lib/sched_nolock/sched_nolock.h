@@ -26,7 +26,7 @@ struct sched_nolock;
 #define SCHED_NOLOCK_PRIO_MAX \
 	16 /* skb->priority & 15 selects the priomap's entry (TC_PRIO_MAX + 1) */
 #define SCHED_NOLOCK_LIMIT_DEFAULT 1000
-#define SCHED_NOLOCK_BUDGET_DEFAULT 64
+#define SCHED_NOLOCK_BUDGET_DEFAULT 128
 
 /*
  * Gives pkts[0..n) to the driver. Returns how many it took from the front; the others stay the

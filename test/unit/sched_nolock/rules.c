@@ -223,8 +223,8 @@ sched_B7_the_books_balance_in_packets_and_bytes(void **state)
 	assert_true(bed_balanced());
 	assert_int_equal(stats().enqueued, stats().queued + stats().held);
 	bed.nic.room = 10000;
-	while (sched_nolock_drain(bed.sched, 0) > 0)
-		;
+	while (!sched_nolock_empty(bed.sched))
+		sched_nolock_drain(bed.sched, 0);
 	assert_int_equal(stats().queued + stats().held, 0);
 	assert_int_equal(stats().queued_bytes + stats().held_bytes, 0);
 	finish();
@@ -376,10 +376,13 @@ sched_B11_a_backlog_leaves_within_its_loops(void **state)
 		bed.nic.room = 0;
 		for (i = 0; i < backlog; i++)
 			bed_send(i % 4, i, 1, i);
+		/* The loop that sent the last packet ends; the silence begins. */
+		sched_nolock_drain(bed.sched, 0);
 		bed.nic.room = UINT32_MAX;
 		for (loops = 0; !sched_nolock_empty(bed.sched); loops++)
 			sched_nolock_drain(bed.sched, 0);
-		assert_true(loops <= (backlog + 31) / 32);
+		if (loops > (backlog + 31) / 32)
+			fail_msg("%u packets took %u loops", backlog, loops);
 	}
 	finish();
 }
@@ -500,8 +503,9 @@ the_exclusive_form_sends_without_state(void **state)
 	/* The keeper does not come by: taken from it after a grace period. */
 	bed_send(0, 25, 1, 0);
 	assert_int_equal(sched_nolock_set_exclusive(bed.sched, -1), 0);
-	bed_send(0, 26, 1, 0);
-	bed_send(1, 27, 1, 0);
+	bed_send(0, 26, 2, 0);
+	while (!sched_nolock_empty(bed.sched))
+		sched_nolock_drain(bed.sched, 0);
 	sent_are(0, 28, 0);
 	assert_int_equal(sched_nolock_set_exclusive(bed.sched, 2), 0);
 	bed_send(2, 28, 3, 0);
