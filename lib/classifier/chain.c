@@ -9,7 +9,7 @@
 
 #include <rte_common.h>
 
-#include "classifier/chain.h"
+#include "classifier/flower_mask.h"
 
 /* Rules of a removed priority that are freed at once, and then after each further grace period. */
 #define REAP_AT_ONCE 1024
@@ -123,12 +123,16 @@ prio_make(
 	made->chain = chain;
 	made->classifier = chain->block->classifier;
 	index_map_init(&made->rules, NULL);
+	if (kind == CLASSIFIER_FLOWER)
+		flower_init(made);
 	return made;
 }
 
 void
 prio_free_unpublished(struct classifier_prio *prio)
 {
+	while (prio->kind == CLASSIFIER_FLOWER && !flower_fini(prio))
+		;
 	index_map_clear(&prio->rules);
 	free(prio);
 }
@@ -204,13 +208,19 @@ prio_reclaim(struct rcu_head *head)
 {
 	struct classifier_prio *prio = RTE_PTR_SUB(head, offsetof(struct classifier_prio, rcu));
 
-	/* Rules that are retired here are deferred once more before they go, so the priority is
-	 * too. */
-	if (prio->rules.count == 0) {
-		prio_free_unpublished(prio);
+	/*
+	 * A step each time: rules that are left; a round for those that are deferred twice and know
+	 * the priority till then; tables.
+	 */
+	if (prio->rules.count != 0)
+		reap(prio, REAP_EACH);
+	else if (!prio->reaped)
+		prio->reaped = true;
+	else if (prio->kind != CLASSIFIER_FLOWER || flower_fini(prio)) {
+		index_map_clear(&prio->rules);
+		free(prio);
 		return;
 	}
-	reap(prio, REAP_EACH);
 	rcu_defer(prio->classifier->rcu, head, prio_reclaim);
 }
 

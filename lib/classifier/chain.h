@@ -12,18 +12,23 @@
 
 #include "action/index_map.h"
 #include "classifier/classifier.h"
+#include "classifier/flower.h"
 
 struct classifier {
 	struct rcu *rcu;
 	struct action_table *actions;
 	struct counter_table *counters;
-	struct classifier_rule_conf shown; /* what classifier_rule_conf() returned last */
+	/* What classifier_rule_conf() returned last. */
+	struct classifier_rule_conf shown;
+	struct flower_match shown_match;
 };
 
 struct classifier_block {
 	_Atomic(struct classifier_chain *) first; /* workers: chain 0, NULL if it has no priority */
 	struct index_map chains; /* workers: by index, for goto */
 	struct classifier *classifier;
+	_Atomic uint32_t
+		key_parts; /* workers: enum key_part that any flower rule here ever needed */
 	uint64_t generation;
 	uint32_t refs;
 	struct rcu_head rcu;
@@ -41,38 +46,69 @@ struct classifier_chain {
 	struct rcu_head rcu;
 };
 
+struct flower_mask;
+
+/* The masks of a flower priority, in the order in which they came. */
+struct flower {
+	_Atomic(struct flower_mask *) first; /* workers */
+	struct flower_mask *last;
+	struct index_map by_hash; /* of the mask; those with one hash are linked by same_hash */
+};
+
 /* All rules of one priority: one protocol, one kind. */
 struct classifier_prio {
 	_Atomic(struct classifier_prio *) next; /* workers */
 	uint16_t protocol; /* workers: host order, ETH_P_ALL: any */
 	uint8_t kind; /* workers: enum classifier_kind */
+	bool reaped; /* removed, and its rules have been deferred */
 	uint32_t prio;
-	_Atomic(struct classifier_rule *) rule; /* workers: matchall's one rule */
+	union {
+		_Atomic(struct classifier_rule *) rule; /* workers: matchall's one rule */
+		struct flower flower;
+	};
 	struct classifier_chain *chain;
 	struct classifier *classifier;
 	struct index_map rules; /* by handle */
 	struct rcu_head rcu;
 };
 
-struct classifier_rule {
-	/* workers */
-	uint32_t counter; /* packets and bytes that matched */
-	uint32_t classid;
-	/* control thread */
-	uint32_t handle;
-	uint32_t flags;
-	struct classifier_prio *prio;
-	struct rcu_head rcu;
-	/* workers */
-	struct action_list actions; /* ends in a flexible array */
+/*
+ * A rule is a replaced one for a while after another took its place under a different mask: a
+ * worker that still finds it goes on to its successor. A dead one is not to be found through such
+ * either.
+ */
+enum rule_state {
+	RULE_LIVE,
+	RULE_REPLACED,
+	RULE_DEAD,
 };
+
+/*
+ * One allocation: what the control thread needs, what workers need, the words of a flower key, the
+ * list of actions. Millions of these: 104 bytes for an IPv4 five-tuple with one action.
+ */
+struct classifier_rule {
+	struct rcu_head rcu;
+	struct classifier_prio *prio;
+	struct flower_mask *mask; /* workers, of a successor; NULL: matchall */
+	uint32_t handle;
+	uint8_t flags; /* TCA_CLS_FLAGS_* */
+	bool led_to; /* a replaced rule leads, or led, here */
+	_Atomic uint8_t state; /* workers: enum rule_state */
+	uint8_t n_words; /* workers */
+	uint32_t counter; /* workers: packets that matched */
+	uint32_t classid; /* workers */
+	_Atomic(struct classifier_rule *) successor; /* workers */
+	uint64_t words[]; /* workers; struct action_list follows */
+};
+static_assert(sizeof(struct classifier_rule) == 64, "rules are counted in millions");
 
 #define CLASSIFIER_PRIO_MAX 65535
 
 static inline const struct action_list *
 rule_actions(const struct classifier_rule *rule)
 {
-	return &rule->actions;
+	return (const struct action_list *)&rule->words[rule->n_words];
 }
 
 /* chain.c */

@@ -10,7 +10,7 @@
 
 #include <rte_common.h>
 
-#include "classifier/chain.h"
+#include "classifier/flower_mask.h"
 
 static int
 refuse(const char **why, int error, const char *sentence)
@@ -28,12 +28,40 @@ rule_reclaim(struct rcu_head *head)
 	free(rule);
 }
 
+/* A replaced rule may have led here until now: another grace period. */
+static void
+rule_reclaim_later(struct rcu_head *head)
+{
+	struct classifier_rule *rule = RTE_PTR_SUB(head, offsetof(struct classifier_rule, rcu));
+
+	rcu_defer(rule->prio->classifier->rcu, head, rule_reclaim);
+}
+
+/* A replaced rule that led to its successor: nobody needs it for that any more. */
+static void
+rule_unlink(struct rcu_head *head)
+{
+	struct classifier_rule *rule = RTE_PTR_SUB(head, offsetof(struct classifier_rule, rcu));
+
+	flower_unpublish(rule);
+	rcu_defer(rule->prio->classifier->rcu, head, rule_reclaim);
+}
+
+static void
+rule_unbind(struct classifier_rule *rule)
+{
+	const struct action_list *list = rule_actions(rule);
+
+	for (uint32_t i = 0; i < list->n; i++)
+		action_put(list->actions[i], true);
+}
+
 void
 rule_retire(struct classifier_rule *rule)
 {
-	for (uint32_t i = 0; i < rule->actions.n; i++)
-		action_put(rule->actions.actions[i], true);
-	rcu_defer(rule->prio->classifier->rcu, &rule->rcu, rule_reclaim);
+	rule_unbind(rule);
+	rcu_defer(rule->prio->classifier->rcu, &rule->rcu,
+		rule->led_to ? rule_reclaim_later : rule_reclaim);
 }
 
 static void
@@ -45,10 +73,11 @@ rule_free_unpublished(struct classifier *classifier, struct classifier_rule *rul
 
 /* A complete rule that nobody sees; it has bound nothing yet. */
 static struct classifier_rule *
-rule_make(struct classifier *classifier, const struct classifier_rule_conf *conf)
+rule_make(struct classifier *classifier, const struct classifier_rule_conf *conf, uint32_t n_words)
 {
-	struct classifier_rule *rule =
-		calloc(1, sizeof(*rule) + conf->n_actions * sizeof(struct action *));
+	struct classifier_rule *rule = calloc(1,
+		sizeof(*rule) + n_words * sizeof(rule->words[0]) +
+			action_list_size(conf->n_actions));
 
 	if (rule == NULL)
 		return NULL;
@@ -57,14 +86,17 @@ rule_make(struct classifier *classifier, const struct classifier_rule_conf *conf
 		return NULL;
 	}
 	rule->classid = conf->classid;
-	rule->flags = conf->flags;
+	rule->flags = (uint8_t)conf->flags;
 	rule->handle = conf->place.handle;
-	action_list_init(&rule->actions, conf->actions, conf->n_actions);
+	rule->n_words = (uint8_t)n_words;
+	action_list_init(
+		(struct action_list *)&rule->words[n_words], conf->actions, conf->n_actions);
 	return rule;
 }
 
 static int
-check_conf(const struct classifier_rule_conf *conf, unsigned int flags, const char **why)
+check_conf(const struct classifier_rule_conf *conf, unsigned int flags,
+	struct flower_pattern *pattern, const char **why)
 {
 	const struct classifier_place *place = &conf->place;
 
@@ -76,6 +108,10 @@ check_conf(const struct classifier_rule_conf *conf, unsigned int flags, const ch
 		return refuse(why, -EINVAL, "Priority exceeds upper limit");
 	if (conf->n_actions > ACTION_LIST_MAX)
 		return refuse(why, -EINVAL, "Too many actions");
+	if (conf->flags > UINT8_MAX)
+		return refuse(why, -EINVAL, "Unknown filter flags");
+	if (place->kind == CLASSIFIER_FLOWER)
+		return flower_compile(conf->flower, pattern, why);
 	if (place->kind != CLASSIFIER_MATCHALL)
 		return refuse(why, -EOPNOTSUPP, "Specified filter kind is not supported");
 	return 0;
@@ -150,52 +186,119 @@ unmake_standing(struct standing *at)
 		chain_free_unpublished(at->chain);
 }
 
+static int
+choose_handle(struct standing *at, struct classifier_rule *rule)
+{
+	if (rule->handle != 0)
+		return 0;
+	if (at->old != NULL)
+		rule->handle = at->old->handle;
+	else
+		rule->handle = 1;
+	if (at->old != NULL || at->prio->kind == CLASSIFIER_MATCHALL)
+		return 0;
+	return index_map_lowest_free(&at->prio->rules, INT32_MAX, &rule->handle);
+}
+
+static void
+forget_handle(struct standing *at, struct classifier_rule *rule)
+{
+	/* Cannot fail: the place is there. */
+	if (at->old != NULL)
+		(void)index_map_set(&at->prio->rules, rule->handle, at->old);
+	else
+		index_map_del(&at->prio->rules, rule->handle);
+}
+
+/* Lets workers of an existing priority see the rule: the step that counts. */
+static int
+publish_rule(struct standing *at, const struct flower_pattern *pattern,
+	struct classifier_rule *rule, enum flower_old *fate)
+{
+	if (at->prio->kind == CLASSIFIER_FLOWER)
+		return flower_publish(at->prio, pattern, rule, at->old, fate);
+	/* Release: a worker that loads the rule sees it whole. One store: this one or the old. */
+	atomic_store_explicit(&at->prio->rule, rule, memory_order_release);
+	*fate = FLOWER_OLD_GONE;
+	return 0;
+}
+
+static void
+retire_old(struct classifier_rule *old, enum flower_old fate)
+{
+	if (fate == FLOWER_OLD_GONE) {
+		rule_retire(old);
+		return;
+	}
+	rule_unbind(old);
+	rcu_defer(old->prio->classifier->rcu, &old->rcu, rule_unlink);
+}
+
 /* The last steps, in the order in which failing is still possible. */
 static int
-publish(struct standing *at, struct classifier_rule *rule)
+publish(struct classifier_block *block, struct standing *at, const struct flower_pattern *pattern,
+	struct classifier_rule *rule)
 {
-	struct classifier_prio *prio = at->prio;
+	const struct action_list *list = rule_actions(rule);
+	enum flower_old fate;
 	int rc;
 
-	rule->prio = prio;
-	if (rule->handle == 0)
-		rule->handle = at->old != NULL ? at->old->handle : 1;
-	if ((rc = index_map_set(&prio->rules, rule->handle, rule)) != 0)
+	rule->prio = at->prio;
+	if ((rc = choose_handle(at, rule)) != 0 ||
+		(rc = index_map_set(&at->prio->rules, rule->handle, rule)) != 0)
 		return rc;
-	if (at->new_chain && (rc = chain_publish(at->chain)) != 0) {
-		index_map_del(&prio->rules, rule->handle);
+	if (at->prio->kind == CLASSIFIER_FLOWER)
+		atomic_fetch_or_explicit(
+			&block->key_parts, flower_key_parts(pattern), memory_order_relaxed);
+	/* In a new priority nobody sees it yet. */
+	if ((rc = publish_rule(at, pattern, rule, &fate)) != 0 ||
+		(at->new_chain && (rc = chain_publish(at->chain)) != 0)) {
+		forget_handle(at, rule);
 		return rc;
 	}
-	for (uint32_t i = 0; i < rule->actions.n; i++)
-		action_get(rule->actions.actions[i], true);
-	/* Release: a worker that loads the rule sees it whole. One store: it sees the old one or
-	 * this. */
-	atomic_store_explicit(&prio->rule, rule, memory_order_release);
+	for (uint32_t i = 0; i < list->n; i++)
+		action_get(list->actions[i], true);
 	if (at->new_prio)
-		prio_publish(prio);
+		prio_publish(at->prio);
 	if (at->old != NULL)
-		rule_retire(at->old);
+		retire_old(at->old, fate);
 	return 0;
+}
+
+static const char *
+trouble(int error)
+{
+	switch (error) {
+	case -EEXIST:
+		return "Filter already exists";
+	case -ENOSPC:
+		return "No handle is free";
+	default:
+		return "No memory for another filter";
+	}
 }
 
 int
 classifier_rule_set(struct classifier_block *block, const struct classifier_rule_conf *conf,
 	unsigned int flags, struct classifier_rule **out, const char **why)
 {
+	struct flower_pattern pattern = { .ranged = 0 };
 	struct standing at = { 0 };
 	struct classifier_rule *rule;
 	int rc;
 
 	*why = NULL;
-	if ((rc = check_conf(conf, flags, why)) != 0 ||
+	if ((rc = check_conf(conf, flags, &pattern, why)) != 0 ||
 		(rc = find_standing(block, conf, flags, &at, why)) != 0)
 		return rc;
-	if ((rule = rule_make(block->classifier, conf)) == NULL)
-		return refuse(why, -ENOMEM, "No memory for another filter");
-	if ((rc = make_standing(block, conf, &at)) != 0 || (rc = publish(&at, rule)) != 0) {
+	rule = rule_make(block->classifier, conf, flower_n_words(&pattern));
+	if (rule == NULL)
+		return refuse(why, -ENOMEM, trouble(-ENOMEM));
+	if ((rc = make_standing(block, conf, &at)) != 0 ||
+		(rc = publish(block, &at, &pattern, rule)) != 0) {
 		rule_free_unpublished(block->classifier, rule);
 		unmake_standing(&at);
-		return refuse(why, rc, "No memory for another filter");
+		return refuse(why, rc, trouble(rc));
 	}
 	block->generation++;
 	if (out != NULL)
@@ -226,7 +329,9 @@ classifier_rule_del(struct classifier_rule *rule)
 		chain_release(chain);
 		return;
 	}
+	/* matchall's rule is the only one of its priority: this is flower. */
 	index_map_del(&prio->rules, rule->handle);
+	flower_unpublish(rule);
 	rule_retire(rule);
 }
 
@@ -258,6 +363,7 @@ const struct classifier_rule_conf *
 classifier_rule_conf(const struct classifier_rule *rule)
 {
 	const struct classifier_prio *prio = rule->prio;
+	const struct action_list *list = rule_actions(rule);
 	struct classifier_rule_conf *conf = &prio->classifier->shown;
 
 	conf->place.chain = prio->chain->index;
@@ -267,9 +373,14 @@ classifier_rule_conf(const struct classifier_rule *rule)
 	conf->place.kind = (enum classifier_kind)prio->kind;
 	conf->classid = rule->classid;
 	conf->flags = rule->flags;
-	conf->n_actions = rule->actions.n;
-	for (uint32_t i = 0; i < rule->actions.n; i++)
-		conf->actions[i] = rule->actions.actions[i];
+	conf->flower = NULL;
+	if (prio->kind == CLASSIFIER_FLOWER) {
+		flower_show(rule, &prio->classifier->shown_match);
+		conf->flower = &prio->classifier->shown_match;
+	}
+	conf->n_actions = list->n;
+	for (uint32_t i = 0; i < list->n; i++)
+		conf->actions[i] = list->actions[i];
 	return conf;
 }
 

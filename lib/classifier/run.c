@@ -12,8 +12,9 @@
 
 #include <rte_byteorder.h>
 #include <rte_mbuf.h>
+#include <rte_prefetch.h>
 
-#include "classifier/chain.h"
+#include "classifier/flower_mask.h"
 
 /* Linux: max_reclassify_loop. */
 #define LOOPS_MAX 16
@@ -38,6 +39,7 @@ struct run {
 	struct action_burst burst;
 	struct waiting waiting[PACKET_VECTOR_MAX];
 	uint16_t protocol[PACKET_VECTOR_MAX];
+	struct flower_keys keys;
 };
 
 /* skb->protocol: the outermost type, host order; ETH_P_802_3 or _2 where a length stands. */
@@ -176,10 +178,76 @@ run_rule(struct run *run, const struct classifier_rule *rule, uint64_t mask)
 	if (list->needs_views)
 		packet_vector_parse(run->vector);
 	verdict = action_exec(list, &run->burst, mask);
-	if (list->rewrites)
+	if (list->rewrites) {
 		run->protocols &= ~mask;
+		run->keys.valid &= ~mask;
+	}
 	return verdict == ACTION_MIXED ? settle_mixed(run, rule, mask)
 				       : settle(run, rule, verdict, mask);
+}
+
+/* Makes ready what run_rule() will touch, for rules that are spread over much memory. */
+static void
+prefetch_rules(const struct run *run, const struct classifier_rule *const *rule, uint64_t mask)
+{
+	const struct counter_table *counters = run->block->classifier->counters;
+	const struct action_list *list;
+	const struct action *action;
+	unsigned int i;
+
+	packet_mask_for_each (i, mask) {
+		list = rule_actions(rule[i]);
+		rte_prefetch0(counter_slot_of(counters, run->worker->worker, rule[i]->counter));
+		if (list->n != 0)
+			rte_prefetch0(list->actions[0]);
+	}
+	packet_mask_for_each (i, mask) {
+		list = rule_actions(rule[i]);
+		if (list->n == 0)
+			continue;
+		action = list->actions[0];
+		rte_prefetch0(atomic_load_explicit(&action->params, memory_order_relaxed));
+		rte_prefetch0(counter_slot_of(counters, run->worker->worker, action->counter));
+	}
+}
+
+/* Runs each rule on those of `mask` that match it, together. Returns those that go on. */
+static uint64_t
+run_rules(struct run *run, const struct classifier_rule *const *rule, uint64_t mask)
+{
+	uint8_t seen[PACKET_VECTOR_MAX]; /* by a hash of the rule: the first packet with it */
+	uint64_t same[PACKET_VECTOR_MAX], firsts = 0, go_on = 0;
+	unsigned int i, slot;
+
+	memset(seen, UINT8_MAX, sizeof(seen));
+	packet_mask_for_each (i, mask) {
+		slot = ((uintptr_t)rule[i] >> 4 ^ (uintptr_t)rule[i] >> 11) % PACKET_VECTOR_MAX;
+		if (seen[slot] != UINT8_MAX && rule[seen[slot]] == rule[i]) {
+			same[seen[slot]] |= UINT64_C(1) << i;
+			continue;
+		}
+		seen[slot] = (uint8_t)i;
+		same[i] = UINT64_C(1) << i;
+		firsts |= UINT64_C(1) << i;
+	}
+	prefetch_rules(run, rule, firsts);
+	packet_mask_for_each (i, firsts)
+		go_on |= run_rule(run, rule[i], same[i]);
+	return go_on;
+}
+
+/* A flower priority. Returns those of `mask` that go on to the next. */
+static __attribute__((noinline)) uint64_t
+run_flower(struct run *run, const struct classifier_prio *prio, uint64_t mask)
+{
+	const struct classifier_rule *rule[PACKET_VECTOR_MAX];
+	uint64_t matched;
+
+	packet_vector_parse(run->vector);
+	matched = flower_lookup(&prio->flower, &run->keys, run->vector, run->ifindex, mask, rule);
+	if (matched == 0)
+		return mask;
+	return (mask & ~matched) | run_rules(run, rule, matched);
 }
 
 /* Takes packets through the priorities of a chain. Those that none decides pass. */
@@ -198,6 +266,10 @@ run_chain(struct run *run, const struct classifier_chain *chain, uint64_t mask)
 						      : with_protocol(run, mask, prio->protocol);
 		if (matched == 0)
 			continue;
+		if (prio->kind == CLASSIFIER_FLOWER) {
+			mask = (mask & ~matched) | run_flower(run, prio, matched);
+			continue;
+		}
 		/* Acquire: pairs with the release that published the rule. */
 		rule = atomic_load_explicit(&prio->rule, memory_order_acquire);
 		mask &= ~matched;
@@ -245,6 +317,9 @@ classifier_run(struct classifier_block *block, const struct classifier_worker *w
 	run.loops = 0;
 	run.n_waiting = 0;
 	run.protocols = 0;
+	run.keys.valid = 0;
+	/* Relaxed: what some rule needs besides, it has read when it is met. */
+	run.keys.parts = atomic_load_explicit(&block->key_parts, memory_order_relaxed);
 	run.burst.vector = vector;
 	run.burst.pkts = vector->pkts;
 	run.burst.worker = worker->worker;
