@@ -31,7 +31,7 @@ close_between(unsigned int first, unsigned int last, int flags)
 	while (first <= last) {
 		unsigned int private = nlsock_next_private(first), end = last;
 
-		if (private <= last) {
+		if (private < NLSOCK_FD_MAX && private <= last) {
 			if (private == first) {
 				first++;
 				continue;

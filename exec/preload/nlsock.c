@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/netlink.h>
 #include <poll.h>
 #include <pthread.h>
@@ -14,10 +13,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../socket_path.h"
 #include "netlink/ctl.h"
 #include "nlsock.h"
 #include "real.h"
+#include "socket_path.h"
 
 /* Private descriptors stand above those that a program counts on. */
 #define PRIVATE_FD_MIN 768
@@ -148,7 +147,7 @@ nlsock_next_private(unsigned int fd)
 	for (; fd < NLSOCK_FD_MAX; fd++)
 		if (entry((int)fd) == PRIVATE)
 			return fd;
-	return UINT_MAX;
+	return NLSOCK_FD_MAX;
 }
 
 void

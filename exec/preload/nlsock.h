@@ -52,7 +52,7 @@ void nlsock_forget(int fd);
 bool nlsock_is_private(int fd);
 /* Moves a private descriptor out of the way of a dup2(). 0 or -1 and errno. */
 int nlsock_move_private(int fd);
-/* The lowest private descriptor >= fd, or UINT_MAX. */
+/* The lowest private descriptor >= fd, or NLSOCK_FD_MAX. */
 unsigned int nlsock_next_private(unsigned int fd);
 
 /* Tells the server something that has no answer. 0 or -1 and errno. */
