@@ -19,11 +19,14 @@
 
 struct action_burst;
 
+#define CSUM_SUM_MAX 131072 /* bytes: a sum of more might not fit 32 bits */
+
 struct csum_impl {
 	const char *name;
 	/*
-	 * The sum of the 16-bit words of p[0..len) as they lie in memory, an odd last byte followed
-	 * by 0: at most 0xffff * (len + 1) / 2, not folded. Reads nothing outside. Any alignment.
+	 * A number below 2^48 that csum_fold() makes the one's-complement sum of the 16-bit words
+	 * of p[0..len) as they lie in memory, an odd last byte followed by 0. It is 0 only if all
+	 * bytes are. Reads nothing outside. len at most CSUM_SUM_MAX, any alignment.
 	 */
 	uint64_t (*sum)(const void *p, size_t len);
 	/* The CRC32c register after p[0..len), without the inversions at the start and end. */

@@ -8,27 +8,20 @@
 
 #include "csum_action/crc32c_table.h"
 #include "csum_action/impl_list.h"
+#include "csum_action/tail.h"
 
 static inline uint64_t
 sum_portable(const void *data, size_t len)
 {
 	const uint8_t *p = data;
-	uint64_t sum = 0, w;
-	uint32_t w4 = 0;
+	uint64_t sum = 0, more = 0, w[2];
 
-	for (; len >= 8; p += 8, len -= 8) {
-		memcpy(&w, p, 8);
-		sum += (w & 0xffffffff) + (w >> 32);
+	for (; len >= 16; p += 16, len -= 16) {
+		memcpy(w, p, 16);
+		sum += (w[0] & 0xffffffff) + (w[0] >> 32);
+		more += (w[1] & 0xffffffff) + (w[1] >> 32);
 	}
-	if (len >= 4) {
-		memcpy(&w4, p, 4);
-		sum += w4;
-		p += 4;
-		len -= 4;
-	}
-	w4 = 0;
-	memcpy(&w4, p, len);
-	return sum + w4;
+	return sum + more + csum_tail(p, len);
 }
 
 static uint32_t
