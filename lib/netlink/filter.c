@@ -271,20 +271,19 @@ filter_new(struct netlink_request *req)
 	return ret;
 }
 
-/* Tells of each priority of a chain that is about to go. */
-static void
-notify_chain_flush(struct netlink_request *req, const struct filter_request *r)
+void
+tc_chain_flush_notify(struct netlink_request *req, const struct tc_block *at, uint32_t chain)
 {
-	struct classifier_place at = { .chain = r->chain };
+	struct classifier_place place = { .chain = chain };
 	uint32_t prio = 0;
 
 	if (!netlink_notify_wanted(req->server, req, NETLINK_ROUTE, RTNLGRP_TC))
 		return;
-	while (classifier_rule_next(r->at->block, &at) != NULL && at.chain == r->chain) {
-		if (at.prio == prio)
+	while (classifier_rule_next(at->block, &place) != NULL && place.chain == chain) {
+		if (place.prio == prio)
 			continue;
-		prio = at.prio;
-		filter_notify(req, RTM_DELTFILTER, r->at, &at, NULL);
+		prio = place.prio;
+		filter_notify(req, RTM_DELTFILTER, at, &place, NULL);
 	}
 }
 
@@ -294,7 +293,7 @@ filter_flush_chain(struct netlink_request *req, struct filter_request *r)
 	const char *why = NULL;
 	int ret;
 
-	notify_chain_flush(req, r);
+	tc_chain_flush_notify(req, r->at, r->chain);
 	ret = classifier_flush(r->at->block, r->chain, 0, 0, &why);
 	/* a chain that is not there is as good as flushed */
 	return ret == -ENOENT ? 0 : ret;

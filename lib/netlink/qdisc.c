@@ -3,10 +3,8 @@
  */
 
 /*
- * Qdiscs: RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC. A device has one root, mq with a leaf for each
- * queue if it came with several, and at most one qdisc at the ingress side. The checks stand in
- * the order of Linux's tc_modify_qdisc(), so that a request which is wrong twice gets the same
- * answer.
+ * Qdiscs: RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC. The checks stand in the order of Linux's
+ * tc_modify_qdisc(), so that a request which is wrong twice gets the same answer.
  */
 
 #include <errno.h>
@@ -16,27 +14,7 @@
 #include <string.h>
 
 #include "netlink/tc.h"
-
-/* Handles given to qdiscs whose request has none: 8001:, 8002:, ... as Linux's. */
-#define QDISC_AUTOHANDLE_FIRST TC_H_MAKE(0x80000000U, 0)
-#define QDISC_AUTOHANDLE_TRIES 0x8000
-
-struct tc_device {
-	uint32_t ifindex;
-	uint16_t n_txq;
-	struct tc_qdisc *ingress; /* clsact or ingress, or NULL */
-	struct tc_qdisc *root;
-	struct tc_qdisc **leaves; /* [n_txq] when root is mq, else NULL */
-	TAILQ_ENTRY(tc_device) next;
-};
-
-struct tc_state {
-	uint32_t autohandle;
-	TAILQ_HEAD(, tc_device) devices;
-};
-
-static STAILQ_HEAD(, tc_qdisc_kind) kinds = STAILQ_HEAD_INITIALIZER(kinds);
-static struct netlink_family tc_family;
+#include "netlink/tc_device.h"
 
 static const struct netlink_attr_policy qdisc_policy[] = {
 	{ TCA_KIND, "TCA_KIND", NETLINK_ATTR_STRING, 1, TC_KIND_MAX },
@@ -49,283 +27,6 @@ static const struct netlink_attr_policy qdisc_policy[] = {
 	{ TCA_HW_OFFLOAD, "TCA_HW_OFFLOAD", NETLINK_ATTR_REFUSED },
 	{ TCA_DUMP_INVISIBLE, "TCA_DUMP_INVISIBLE", NETLINK_ATTR_FLAG },
 };
-
-void
-tc_qdisc_kind_register(struct tc_qdisc_kind *kind)
-{
-	STAILQ_INSERT_TAIL(&kinds, kind, next);
-}
-
-const struct tc_qdisc_kind *
-tc_qdisc_kind_find(const char *name)
-{
-	const struct tc_qdisc_kind *kind;
-
-	STAILQ_FOREACH (kind, &kinds, next)
-		if (strcmp(kind->name, name) == 0)
-			return kind;
-	return NULL;
-}
-
-/* Blocks. */
-
-static void
-qdisc_publish(const struct tc_qdisc *q)
-{
-	for (unsigned int i = 0; i < TC_QDISC_BLOCKS; i++)
-		if (q->blocks[i].block != NULL)
-			classifier_hook_set(q->blocks[i].hook, q->blocks[i].block);
-}
-
-/* Takes the blocks out of hooks that still have them and gives them back. */
-static void
-qdisc_blocks_destroy(struct tc_qdisc *q)
-{
-	for (unsigned int i = 0; i < TC_QDISC_BLOCKS; i++) {
-		struct tc_block *b = &q->blocks[i];
-
-		if (b->block == NULL)
-			continue;
-		if (classifier_hook_block(b->hook) == b->block)
-			classifier_hook_set(b->hook, NULL);
-		classifier_block_put(b->block);
-		b->block = NULL;
-	}
-}
-
-int
-tc_qdisc_blocks_create(struct netlink_request *req, const struct netlink_dev *dev,
-	struct tc_qdisc *q, struct classifier_hook *const *hooks, unsigned int n)
-{
-	for (unsigned int i = 0; i < n; i++) {
-		struct tc_block *b = &q->blocks[i];
-		int ret = classifier_block_create(req->conf->classifier, &b->block);
-
-		if (ret != 0) {
-			b->block = NULL;
-			return netlink_fail(req, ret, NULL, "No memory for a block of filters");
-		}
-		b->hook = hooks[i];
-		b->ifindex = dev->ifindex;
-		b->parent = q->handle;
-	}
-	return 0;
-}
-
-/* Devices and the qdiscs they come with. */
-
-static struct tc_qdisc *
-qdisc_alloc(struct tc_device *device, const struct tc_qdisc_kind *kind, uint32_t handle,
-	uint32_t parent, int queue)
-{
-	struct tc_qdisc *q = calloc(1, sizeof(*q));
-
-	if (q == NULL)
-		return NULL;
-	q->kind = kind;
-	q->device = device;
-	q->handle = handle;
-	q->parent = parent;
-	q->queue = queue;
-	return q;
-}
-
-static void
-qdisc_free(struct tc_qdisc *q)
-{
-	if (q == NULL)
-		return;
-	qdisc_blocks_destroy(q);
-	free(q);
-}
-
-static void
-leaves_free(struct tc_qdisc **leaves, unsigned int n)
-{
-	if (leaves == NULL)
-		return;
-	for (unsigned int i = 0; i < n; i++)
-		qdisc_free(leaves[i]);
-	free(leaves);
-}
-
-static void
-queueing_of_sched(const struct sched_nolock *sched, struct tc_queueing *queueing)
-{
-	const struct sched_nolock_conf *conf = sched_nolock_conf(sched);
-
-	queueing->bands = conf->bands;
-	memcpy(queueing->priomap, conf->priomap, sizeof(queueing->priomap));
-	queueing->limit = conf->limit;
-}
-
-/* A pfifo_fast for each queue, as mq has them; their queueing is what the schedulers have. NULL: no
- * memory. */
-static struct tc_qdisc **
-leaves_create(struct tc_device *device, const struct netlink_dev *dev, uint32_t handle)
-{
-	const struct tc_qdisc_kind *kind = tc_qdisc_kind_find("pfifo_fast");
-	struct tc_qdisc **leaves = calloc(device->n_txq, sizeof(*leaves));
-
-	for (unsigned int i = 0; leaves != NULL && i < device->n_txq; i++) {
-		leaves[i] = qdisc_alloc(device, kind, 0, TC_H_MAKE(handle, i + 1), (int)i);
-		if (leaves[i] == NULL) {
-			leaves_free(leaves, i);
-			return NULL;
-		}
-		queueing_of_sched(dev->sched[i], &leaves[i]->queueing);
-	}
-	return leaves;
-}
-
-static void
-device_free(struct tc_device *device)
-{
-	leaves_free(device->leaves, device->n_txq);
-	qdisc_free(device->root);
-	qdisc_free(device->ingress);
-	free(device);
-}
-
-static const struct tc_qdisc_kind *
-default_root_kind(const struct netlink_dev *dev)
-{
-	return tc_qdisc_kind_find(dev->n_txq > 1 ? "mq" : "pfifo_fast");
-}
-
-static struct tc_device *
-device_create(const struct netlink_dev *dev)
-{
-	struct tc_device *device = calloc(1, sizeof(*device));
-
-	if (device == NULL)
-		return NULL;
-	device->ifindex = dev->ifindex;
-	device->n_txq = dev->n_txq;
-	device->root = qdisc_alloc(device, default_root_kind(dev), 0, TC_H_ROOT, -1);
-	if (dev->n_txq > 1)
-		device->leaves = leaves_create(device, dev, 0);
-	if (device->root == NULL || (dev->n_txq > 1 && device->leaves == NULL)) {
-		device_free(device);
-		return NULL;
-	}
-	if (dev->n_txq > 0)
-		queueing_of_sched(dev->sched[0], &device->root->queueing);
-	return device;
-}
-
-/* What is kept of a device; made when it is first asked for. NULL: no memory. */
-static struct tc_device *
-device_get(struct netlink_server *server, const struct netlink_dev *dev)
-{
-	struct tc_state *state = netlink_family_state(server, &tc_family);
-	struct tc_device *device;
-
-	TAILQ_FOREACH (device, &state->devices, next)
-		if (device->ifindex == dev->ifindex)
-			return device;
-	if ((device = device_create(dev)) != NULL)
-		TAILQ_INSERT_TAIL(&state->devices, device, next);
-	return device;
-}
-
-const char *
-tc_root_name(struct netlink_server *server, const struct netlink_dev *dev)
-{
-	struct tc_device *device = device_get(server, dev);
-
-	return device != NULL ? device->root->kind->name : default_root_kind(dev)->name;
-}
-
-/* The nth qdisc of a device in the order of dumps, or NULL. */
-static struct tc_qdisc *
-device_qdisc(const struct tc_device *device, unsigned int nth)
-{
-	unsigned int n_leaves = device->leaves != NULL ? device->n_txq : 0;
-
-	if (nth == 0)
-		return device->root;
-	if (nth <= n_leaves)
-		return device->leaves[n_leaves - nth];
-	return nth == n_leaves + 1 ? device->ingress : NULL;
-}
-
-static struct tc_qdisc *
-qdisc_lookup(const struct tc_device *device, uint32_t handle)
-{
-	unsigned int n_leaves = device->leaves != NULL ? device->n_txq : 0;
-
-	for (unsigned int i = 0; handle != 0 && i <= n_leaves + 1; i++) {
-		struct tc_qdisc *q = device_qdisc(device, i);
-
-		if (q != NULL && q->handle == handle)
-			return q;
-	}
-	return NULL;
-}
-
-/* The schedulers that q shapes: [first, end). */
-static void
-qdisc_queues(const struct tc_qdisc *q, unsigned int *first, unsigned int *end)
-{
-	*first = q->queue < 0 ? 0 : (unsigned int)q->queue;
-	*end = q->kind->ingress ? *first : q->queue < 0 ? q->device->n_txq : *first + 1;
-}
-
-/* Gives schedulers [first, end) of the device this queueing: all of them, or none and -errno. */
-static int
-queueing_apply(struct netlink_request *req, const struct netlink_dev *dev, unsigned int first,
-	unsigned int end, const struct tc_queueing *queueing)
-{
-	struct tc_queueing *old = calloc(end - first + 1, sizeof(*old));
-	unsigned int i;
-	int ret = old != NULL ? 0 : -ENOMEM;
-
-	for (i = first; ret == 0 && i < end; i++) {
-		queueing_of_sched(dev->sched[i], &old[i - first]);
-		ret = sched_nolock_change(
-			dev->sched[i], queueing->bands, queueing->priomap, queueing->limit);
-		if (ret != 0)
-			break;
-	}
-	/* back to what it was: memory of that size was just given back */
-	for (; ret != 0 && old != NULL && i-- > first;)
-		(void)sched_nolock_change(dev->sched[i], old[i - first].bands,
-			old[i - first].priomap, old[i - first].limit);
-	free(old);
-	if (ret != 0)
-		return netlink_fail(req, ret, NULL,
-			"%s: the scheduler refused %u bands of %u packets", dev->name,
-			queueing->bands, queueing->limit);
-	return 0;
-}
-
-int
-tc_txqueuelen_changed(struct netlink_request *req, const struct netlink_dev *dev, uint32_t len)
-{
-	struct tc_device *device = device_get(req->server, dev);
-	struct tc_queueing queueing;
-	unsigned int n_leaves;
-	int ret;
-
-	if (device == NULL)
-		return netlink_fail(req, -ENOMEM, NULL, "No memory for the device's qdiscs");
-	n_leaves = device->leaves != NULL ? device->n_txq : 0;
-	for (unsigned int i = 0; i <= n_leaves; i++) {
-		struct tc_qdisc *q = device_qdisc(device, i);
-		unsigned int first, end;
-
-		if (strcmp(q->kind->name, "pfifo_fast") != 0)
-			continue;
-		queueing = q->queueing;
-		queueing.limit = len;
-		qdisc_queues(q, &first, &end);
-		if ((ret = queueing_apply(req, dev, first, end, &queueing)) != 0)
-			return ret;
-		q->queueing = queueing;
-	}
-	return 0;
-}
 
 /* Messages. */
 
@@ -350,7 +51,7 @@ qdisc_counts(const struct netlink_dev *dev, const struct tc_qdisc *q, struct tc_
 	unsigned int first, end;
 
 	memset(counts, 0, sizeof(*counts));
-	qdisc_queues(q, &first, &end);
+	tc_qdisc_queues(q, &first, &end);
 	for (unsigned int i = first; i < end; i++) {
 		struct sched_nolock_stats s;
 
@@ -450,7 +151,7 @@ request_parse(struct netlink_request *req, struct qdisc_request *r)
 		r->kind = mnl_attr_get_str(r->tb[TCA_KIND]);
 	if ((ret = netlink_dev_by_index(req, (uint32_t)r->tcm->tcm_ifindex, &r->dev)) != 0)
 		return ret;
-	if ((r->device = device_get(req->server, &r->dev)) == NULL)
+	if ((r->device = tc_device_get(req->server, &r->dev)) == NULL)
 		return netlink_fail(req, -ENOMEM, NULL, "No memory for the device's qdiscs");
 	return 0;
 }
@@ -489,7 +190,7 @@ request_find_parent(struct netlink_request *req, struct qdisc_request *r, const 
 		r->q = r->device->ingress;
 		return 0;
 	}
-	r->parent = qdisc_lookup(r->device, TC_H_MAJ(classid));
+	r->parent = tc_qdisc_lookup(r->device, TC_H_MAJ(classid));
 	if (r->parent == NULL)
 		return netlink_fail(req, -ENOENT, NULL, "%s", missing);
 	return qdisc_leaf(req, r->device, r->parent, classid, &r->q);
@@ -510,27 +211,12 @@ qdisc_change(struct netlink_request *req, struct qdisc_request *r)
 		ret = q->kind->parse(req, &r->dev, r->tb[TCA_OPTIONS], &q->queueing, &queueing);
 		if (ret != 0)
 			return ret;
-		qdisc_queues(q, &first, &end);
-		if ((ret = queueing_apply(req, &r->dev, first, end, &queueing)) != 0)
+		tc_qdisc_queues(q, &first, &end);
+		if ((ret = tc_queueing_apply(req, &r->dev, first, end, &queueing)) != 0)
 			return ret;
 		q->queueing = queueing;
 	}
 	qdisc_notify(req, RTM_NEWQDISC, 0, &r->dev, q);
-	return 0;
-}
-
-static uint32_t
-autohandle(struct netlink_server *server, const struct tc_device *device)
-{
-	struct tc_state *state = netlink_family_state(server, &tc_family);
-
-	for (unsigned int i = 0; i < QDISC_AUTOHANDLE_TRIES; i++) {
-		state->autohandle += TC_H_MAKE(0x10000U, 0);
-		if (state->autohandle == TC_H_MAKE(TC_H_ROOT, 0))
-			state->autohandle = QDISC_AUTOHANDLE_FIRST;
-		if (qdisc_lookup(device, state->autohandle) == NULL)
-			return state->autohandle;
-	}
 	return 0;
 }
 
@@ -555,7 +241,7 @@ create_check(struct netlink_request *req, const struct qdisc_request *r,
 		return netlink_fail(
 			req, -EOPNOTSUPP, NULL, "%s has one queue: mq needs more", r->dev.name);
 	*handle = kind->ingress ? TC_QDISC_HANDLE_CLSACT : r->tcm->tcm_handle;
-	if (*handle == 0 && (*handle = autohandle(req->server, r->device)) == 0)
+	if (*handle == 0 && (*handle = tc_autohandle(req->server, r->device)) == 0)
 		return netlink_fail(
 			req, -ENOSPC, NULL, "Maximum number of qdisc handles was exceeded");
 	return 0;
@@ -570,13 +256,13 @@ graft_leaves(struct netlink_request *req, struct qdisc_request *r, uint32_t hand
 	struct tc_queueing queueing;
 	int ret;
 
-	if ((*leaves = leaves_create(r->device, &r->dev, handle)) == NULL)
+	if ((*leaves = tc_leaves_create(r->device, &r->dev, handle)) == NULL)
 		return netlink_fail(req, -ENOMEM, NULL, "No memory for the leaves of mq");
 	ret = fifo->parse(req, &r->dev, NULL, NULL, &queueing);
 	if (ret == 0)
-		ret = queueing_apply(req, &r->dev, 0, r->device->n_txq, &queueing);
+		ret = tc_queueing_apply(req, &r->dev, 0, r->device->n_txq, &queueing);
 	if (ret != 0) {
-		leaves_free(*leaves, r->device->n_txq);
+		tc_leaves_free(*leaves, r->device->n_txq);
 		return ret;
 	}
 	for (unsigned int i = 0; i < r->device->n_txq; i++)
@@ -596,19 +282,19 @@ graft_swap(struct netlink_request *req, struct qdisc_request *r, struct tc_qdisc
 
 	if (old != NULL)
 		qdisc_notify(req, RTM_DELQDISC, 0, &r->dev, old);
-	qdisc_publish(q);
+	tc_qdisc_publish(q);
 	if (q->kind->ingress) {
 		device->ingress = q;
 	} else if (q->queue >= 0) {
 		device->leaves[q->queue] = q;
 	} else {
-		leaves_free(device->leaves, device->n_txq);
+		tc_leaves_free(device->leaves, device->n_txq);
 		device->leaves = leaves;
 		device->root = q;
 	}
 	if (!deleted)
 		qdisc_notify(req, RTM_NEWQDISC, old != NULL ? NLM_F_REPLACE : 0, &r->dev, q);
-	qdisc_free(old);
+	tc_qdisc_free(old);
 }
 
 /* Sets the schedulers for q and puts it in its place. q is freed on error. */
@@ -619,15 +305,15 @@ graft(struct netlink_request *req, struct qdisc_request *r, struct tc_qdisc *q, 
 	unsigned int first, end;
 	int ret = 0;
 
-	qdisc_queues(q, &first, &end);
+	tc_qdisc_queues(q, &first, &end);
 	if (strcmp(q->kind->name, "mq") == 0)
 		ret = graft_leaves(req, r, q->handle, &leaves);
 	else if (q->kind->create != NULL)
 		ret = q->kind->create(req, &r->dev, q);
 	if (ret == 0 && leaves == NULL && first < end)
-		ret = queueing_apply(req, &r->dev, first, end, &q->queueing);
+		ret = tc_queueing_apply(req, &r->dev, first, end, &q->queueing);
 	if (ret != 0) {
-		qdisc_free(q);
+		tc_qdisc_free(q);
 		return ret;
 	}
 	graft_swap(req, r, q, leaves, deleted);
@@ -649,7 +335,7 @@ qdisc_create(struct netlink_request *req, struct qdisc_request *r)
 			"Specified qdisc kind is unknown: \"%s\"", r->kind);
 	if ((ret = create_check(req, r, kind, &handle)) != 0)
 		return ret;
-	q = qdisc_alloc(r->device, kind, handle, r->tcm->tcm_parent,
+	q = tc_qdisc_alloc(r->device, kind, handle, r->tcm->tcm_parent,
 		r->parent != NULL ? (int)TC_H_MIN(r->tcm->tcm_parent) - 1 : -1);
 	if (q == NULL)
 		return netlink_fail(req, -ENOMEM, NULL, "No memory for a qdisc");
@@ -659,7 +345,7 @@ qdisc_create(struct netlink_request *req, struct qdisc_request *r)
 		ret = netlink_fail(req, -EINVAL, r->tb[TCA_OPTIONS],
 			"Qdisc \"%s\" takes no TCA_OPTIONS", kind->name);
 	if (ret != 0) {
-		qdisc_free(q);
+		tc_qdisc_free(q);
 		return ret;
 	}
 	return graft(req, r, q, false);
@@ -676,7 +362,7 @@ modify_by_handle(struct netlink_request *req, struct qdisc_request *r, bool *cre
 		return netlink_fail(req, -EEXIST, NULL, "NLM_F_REPLACE needed to override");
 	if (TC_H_MIN(r->tcm->tcm_handle) != 0)
 		return netlink_fail(req, -EINVAL, NULL, "Invalid minor handle");
-	r->q = qdisc_lookup(r->device, r->tcm->tcm_handle);
+	r->q = tc_qdisc_lookup(r->device, r->tcm->tcm_handle);
 	if (r->q == NULL) {
 		*create = true;
 		return 0;
@@ -711,7 +397,7 @@ modify_find(struct netlink_request *req, struct qdisc_request *r, bool *create)
 	if (r->tcm->tcm_parent == 0) {
 		if (handle == 0)
 			return netlink_fail(req, -EINVAL, NULL, "Handle cannot be zero");
-		r->q = qdisc_lookup(r->device, handle);
+		r->q = tc_qdisc_lookup(r->device, handle);
 		return 0;
 	}
 	if ((ret = request_find_parent(req, r, "Failed to find specified qdisc")) != 0)
@@ -766,7 +452,7 @@ find_existing(struct netlink_request *req, struct qdisc_request *r)
 				"Cannot find specified qdisc on specified device");
 		if (r->tcm->tcm_handle != 0 && r->q->handle != r->tcm->tcm_handle)
 			return netlink_fail(req, -EINVAL, NULL, "Invalid handle");
-	} else if ((r->q = qdisc_lookup(r->device, r->tcm->tcm_handle)) == NULL) {
+	} else if ((r->q = tc_qdisc_lookup(r->device, r->tcm->tcm_handle)) == NULL) {
 		return netlink_fail(
 			req, -ENOENT, NULL, "Failed to find qdisc with specified handle");
 	}
@@ -781,8 +467,8 @@ graft_default(struct netlink_request *req, struct qdisc_request *r)
 {
 	bool root = r->q == r->device->root;
 	const struct tc_qdisc_kind *kind =
-		root ? default_root_kind(&r->dev) : tc_qdisc_kind_find("pfifo_fast");
-	struct tc_qdisc *q = qdisc_alloc(r->device, kind, 0, r->q->parent, r->q->queue);
+		root ? tc_default_root_kind(&r->dev) : tc_qdisc_kind_find("pfifo_fast");
+	struct tc_qdisc *q = tc_qdisc_alloc(r->device, kind, 0, r->q->parent, r->q->queue);
 	int ret = 0;
 
 	if (q == NULL)
@@ -790,7 +476,7 @@ graft_default(struct netlink_request *req, struct qdisc_request *r)
 	if (kind->parse != NULL)
 		ret = kind->parse(req, &r->dev, NULL, NULL, &q->queueing);
 	if (ret != 0) {
-		qdisc_free(q);
+		tc_qdisc_free(q);
 		return ret;
 	}
 	return graft(req, r, q, true);
@@ -812,7 +498,7 @@ qdisc_delete(struct netlink_request *req)
 		return graft_default(req, &r);
 	qdisc_notify(req, RTM_DELQDISC, 0, &r.dev, r.q);
 	r.device->ingress = NULL;
-	qdisc_free(r.q);
+	tc_qdisc_free(r.q);
 	return 0;
 }
 
@@ -854,13 +540,13 @@ qdisc_dump(struct netlink_request *req)
 	if (ret != 0)
 		return ret;
 	while (conf->dev_ops->next(conf->dev_arg, (uint32_t)req->cursor[0], &dev)) {
-		struct tc_device *device = device_get(req->server, &dev);
+		struct tc_device *device = tc_device_get(req->server, &dev);
 		struct tc_qdisc *q;
 
 		if (device == NULL)
 			return netlink_fail(
 				req, -ENOMEM, NULL, "No memory for the device's qdiscs");
-		while ((q = device_qdisc(device, (unsigned int)req->cursor[1])) != NULL) {
+		while ((q = tc_device_qdisc(device, (unsigned int)req->cursor[1])) != NULL) {
 			if (qdisc_put_one(req, NLM_F_MULTI, &dev, q) != 0)
 				return 1;
 			req->cursor[1]++;
@@ -870,90 +556,6 @@ qdisc_dump(struct netlink_request *req)
 	}
 	return 0;
 }
-
-/* Where filters of a tcmsg stand. */
-int
-tc_block_find(
-	struct netlink_request *req, const struct tcmsg *tcm, bool dump, struct tc_block **block)
-{
-	uint32_t parent = tcm->tcm_parent;
-	struct tc_device *device;
-	struct netlink_dev dev;
-	struct tc_qdisc *q;
-	int ret;
-
-	if ((uint32_t)tcm->tcm_ifindex == TCM_IFINDEX_MAGIC_BLOCK)
-		return netlink_fail(req, -EOPNOTSUPP, NULL, "Shared blocks are not supported");
-	if ((ret = netlink_dev_by_index(req, (uint32_t)tcm->tcm_ifindex, &dev)) != 0)
-		return ret;
-	if ((device = device_get(req->server, &dev)) == NULL)
-		return netlink_fail(req, -ENOMEM, NULL, "No memory for the device's qdiscs");
-	q = parent == 0 ? device->root : qdisc_lookup(device, TC_H_MAJ(parent));
-	if (q == NULL)
-		return dump ? -ENOENT
-			    : netlink_fail(req, -EINVAL, NULL, "Parent Qdisc doesn't exists");
-	if (q->kind->block == NULL)
-		return dump ? -ENOENT : netlink_fail(req, -EINVAL, NULL, "Qdisc not classful");
-	if (parent == 0)
-		parent = q->handle;
-	*block = q->kind->block(req, q, parent);
-	if (*block == NULL)
-		return -EOPNOTSUPP;
-	if (!dump)
-		(*block)->parent = parent;
-	return 0;
-}
-
-static int
-tc_create(struct netlink_server *server, void **out)
-{
-	struct tc_state *state = calloc(1, sizeof(*state));
-
-	(void)server;
-	if (state == NULL)
-		return -ENOMEM;
-	state->autohandle = QDISC_AUTOHANDLE_FIRST;
-	TAILQ_INIT(&state->devices);
-	*out = state;
-	return 0;
-}
-
-static void
-tc_destroy(struct netlink_server *server, void *arg)
-{
-	struct tc_state *state = arg;
-	struct tc_device *device;
-
-	(void)server;
-	while ((device = TAILQ_FIRST(&state->devices)) != NULL) {
-		TAILQ_REMOVE(&state->devices, device, next);
-		device_free(device);
-	}
-	free(state);
-}
-
-static void
-tc_dev_gone(struct netlink_server *server, void *arg, uint32_t ifindex)
-{
-	struct tc_state *state = arg;
-	struct tc_device *device;
-
-	(void)server;
-	TAILQ_FOREACH (device, &state->devices, next)
-		if (device->ifindex == ifindex)
-			break;
-	if (device == NULL)
-		return;
-	TAILQ_REMOVE(&state->devices, device, next);
-	device_free(device);
-}
-
-static struct netlink_family tc_family = {
-	.create = tc_create,
-	.destroy = tc_destroy,
-	.dev_gone = tc_dev_gone,
-};
-NETLINK_REGISTER_FAMILY(tc_family);
 
 static struct netlink_handler qdisc_new_handler = {
 	.protocol = NETLINK_ROUTE,

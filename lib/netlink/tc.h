@@ -111,6 +111,9 @@ int tc_txqueuelen_changed(struct netlink_request *req, const struct netlink_dev 
 int tc_block_find(
 	struct netlink_request *req, const struct tcmsg *tcm, bool dump, struct tc_block **block);
 
+/* Tells subscribers of each priority of a chain that is about to go. */
+void tc_chain_flush_notify(struct netlink_request *req, const struct tc_block *at, uint32_t chain);
+
 /* TCA_*_FLAGS of a filter: what it may ask for. 0 or -errno with the request failed. */
 int tc_filter_flags_parse(struct netlink_request *req, const struct nlattr *attr, uint32_t *flags);
 
