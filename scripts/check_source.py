@@ -8,6 +8,7 @@ usage: check_source.py FILE...     prints file:line: reason, exits 1 if there wa
        check_source.py --commits RANGE
 """
 
+import posixpath
 import re
 import subprocess
 import sys
@@ -76,6 +77,9 @@ def include_fault(path, header):
     if room is None:
         return None
     if ".." in parts:
+        inside = posixpath.normpath(posixpath.join(posixpath.dirname(path), header))
+        if room_of(inside) == room:
+            return None
         return f'include "{header}" by its room, not by a way up'
     if room == "app":
         return None

@@ -45,18 +45,18 @@ step()
 	return 1
 }
 
-# build DIR SETUP-OPTION...: configured once, warnings are errors.
+# build DIR SETUP-OPTION...: configured once.
 build()
 {
 	local dir=$1
 	shift
 	if [ ! -f "$dir/build.ninja" ]; then
 		rm -rf "$dir"
-		meson setup "$dir" --werror "$@" >"$dir.log" 2>&1 ||
+		meson setup "$dir" "$@" >"$dir.log" 2>&1 ||
 			{ cat "$dir.log"; rm -f "$dir.log"; return 1; }
 		rm -f "$dir.log"
 	else
-		meson configure "$dir" --werror || return 1
+		meson configure "$dir" "$@" || return 1
 	fi
 	ninja -C "$dir" >"$dir/compile.log" 2>&1 || { tail -n 50 "$dir/compile.log"; return 1; }
 }
@@ -111,9 +111,10 @@ setarch "$(uname -m)" -R true 2>/dev/null && fixed=(setarch "$(uname -m)" -R)
 # shellcheck disable=SC2086
 step "packages" need_packages $test_packages || finish
 step "source checks" scripts/check.sh
-step "build with gcc" build build && suites build all --timeout-multiplier 2
+step "build with gcc" build build --werror && suites build all --timeout-multiplier 2
 [ $quick = yes ] && finish
 
+# Instrumented code makes gcc suspect what is not so: warnings are for the plain builds.
 run_in=("${fixed[@]}")
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export ASAN_OPTIONS=detect_stack_use_after_return=1:abort_on_error=1
@@ -123,5 +124,5 @@ step "build with ASan and UBSan" build build-asan -Db_sanitize=address,undefined
 step "build with ThreadSanitizer" build build-tsan -Db_sanitize=thread -Db_lundef=false &&
 	suites build-tsan tsan --suite stress --timeout-multiplier 5
 export CC=clang-14
-step "build with clang" build build-clang && suites build-clang fuzz --suite fuzz --timeout-multiplier 2
+step "build with clang" build build-clang --werror && suites build-clang fuzz --suite fuzz --timeout-multiplier 2
 finish

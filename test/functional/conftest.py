@@ -113,7 +113,11 @@ class Millrace:
         return self.run("ip", *line.split(), **how)
 
     def json(self, line):
-        return json.loads(self.run(*line.split()).stdout)
+        result = self.run(*line.split(), check=False)
+        code = self.process.poll()
+        assert code is None, f"{line}: ended with status {code}:\n{self.output[-4000:]}"
+        assert result.returncode == 0, f"{line}: {result.stderr}"
+        return json.loads(result.stdout)
 
     def link_stats(self, port):
         return self.json(f"ip -j -s link show {port}")[0]["stats64"]

@@ -39,6 +39,8 @@ import check_source  # pylint: disable=wrong-import-position
     ("lib/netlink/x.c", '#include "app/app.h"', True),
     ("lib/netlink/x.c", '#include "../../app/app.h"', True),
     ("exec/x.c", '#include "netlink/ctl.h"', False),
+    ("exec/sub/x.c", '#include "../x.h"', False),
+    ("exec/sub/x.c", '#include "../../app/app.h"', True),
     ("exec/x.c", '#include "netlink/netlink.h"', True),
     ("app/x.c", '#include "netlink/netlink.h"', False),
     ("test/unit/x.c", '#include "netlink/netlink.h"', False),
