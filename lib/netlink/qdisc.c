@@ -45,13 +45,11 @@ tc_stats_put(struct netlink_put *put, uint16_t type, const struct tc_counts *cou
 	netlink_put_nest_end(put, nest);
 }
 
-static void
-qdisc_counts(const struct netlink_dev *dev, const struct tc_qdisc *q, struct tc_counts *counts)
+void
+tc_queues_counts(const struct netlink_dev *dev, unsigned int first, unsigned int end,
+	struct tc_counts *counts)
 {
-	unsigned int first, end;
-
 	memset(counts, 0, sizeof(*counts));
-	tc_qdisc_queues(q, &first, &end);
 	for (unsigned int i = first; i < end; i++) {
 		struct sched_nolock_stats s;
 
@@ -66,20 +64,18 @@ qdisc_counts(const struct netlink_dev *dev, const struct tc_qdisc *q, struct tc_
 	}
 }
 
-static void
-qdisc_put_stats(struct netlink_put *put, const struct netlink_dev *dev, const struct tc_qdisc *q)
+void
+tc_queues_put_stats(struct netlink_put *put, const struct tc_counts *counts)
 {
-	struct tc_counts counts;
 	struct tc_stats compat = { 0 };
 
-	qdisc_counts(dev, q, &counts);
-	tc_stats_put(put, TCA_STATS2, &counts);
-	compat.bytes = counts.bytes;
-	compat.packets = (uint32_t)counts.packets;
-	compat.drops = counts.queue.drops;
-	compat.overlimits = counts.queue.overlimits;
-	compat.qlen = counts.queue.qlen;
-	compat.backlog = counts.queue.backlog;
+	tc_stats_put(put, TCA_STATS2, counts);
+	compat.bytes = counts->bytes;
+	compat.packets = (uint32_t)counts->packets;
+	compat.drops = counts->queue.drops;
+	compat.overlimits = counts->queue.overlimits;
+	compat.qlen = counts->queue.qlen;
+	compat.backlog = counts->queue.backlog;
 	netlink_put_data(put, TCA_STATS, &compat, sizeof(compat));
 }
 
@@ -103,11 +99,16 @@ qdisc_header(const struct netlink_dev *dev, const struct tc_qdisc *q)
 static void
 qdisc_put(struct netlink_put *put, const struct netlink_dev *dev, const struct tc_qdisc *q)
 {
+	struct tc_counts counts;
+	unsigned int first, end;
+
+	tc_qdisc_queues(q, &first, &end);
+	tc_queues_counts(dev, first, end, &counts);
 	netlink_put_string(put, TCA_KIND, q->kind->name);
 	if (q->kind->put != NULL)
 		q->kind->put(put, q);
 	netlink_put_u8(put, TCA_HW_OFFLOAD, 0);
-	qdisc_put_stats(put, dev, q);
+	tc_queues_put_stats(put, &counts);
 }
 
 static void

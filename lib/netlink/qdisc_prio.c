@@ -61,8 +61,44 @@ prio_put(struct netlink_put *put, const struct tc_qdisc *q)
 	netlink_put_data(put, TCA_OPTIONS, &qopt, sizeof(qopt));
 }
 
+/* Filters choose the band: flowid 1:N of prio 1: is band N - 1. */
+static int
+prio_create(struct netlink_request *req, const struct netlink_dev *dev, struct tc_qdisc *q)
+{
+	struct classifier_hook *hooks[] = { dev->root };
+
+	if (q->queue >= 0 || dev->root == NULL)
+		return 0;
+	return tc_qdisc_blocks_create(req, dev, q, hooks, RTE_DIM(hooks));
+}
+
+static struct tc_block *
+prio_block(struct netlink_request *req, struct tc_qdisc *q, uint32_t parent)
+{
+	if (TC_H_MIN(parent) != 0) {
+		netlink_fail(req, TC_H_MIN(parent) > q->queueing.bands ? -ENOENT : -EOPNOTSUPP,
+			NULL, "Filters of prio stand at the qdisc, not at a class");
+		return NULL;
+	}
+	if (q->blocks[0].block == NULL) {
+		netlink_fail(req, -EOPNOTSUPP, NULL,
+			"Filters of prio are supported where it is the root of its device");
+		return NULL;
+	}
+	return &q->blocks[0];
+}
+
+static unsigned int
+prio_classes(const struct tc_qdisc *q)
+{
+	return q->queueing.bands;
+}
+
 static struct tc_qdisc_kind prio_kind = {
 	.name = "prio",
+	.create = prio_create,
+	.block = prio_block,
+	.classes = prio_classes,
 	.parse = prio_parse,
 	.put = prio_put,
 };

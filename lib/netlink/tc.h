@@ -70,6 +70,8 @@ struct tc_qdisc_kind {
 	/* The block that filters of `parent` stand in; NULL, with the request failed, if there is
 	 * none. */
 	struct tc_block *(*block)(struct netlink_request *req, struct tc_qdisc *q, uint32_t parent);
+	/* How many classes it has, 1 to that many. NULL: not classful. */
+	unsigned int (*classes)(const struct tc_qdisc *q);
 	/* Puts TCA_OPTIONS. NULL: nothing. */
 	void (*put)(struct netlink_put *put, const struct tc_qdisc *q);
 	STAILQ_ENTRY(tc_qdisc_kind) next;

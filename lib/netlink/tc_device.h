@@ -45,6 +45,12 @@ void tc_leaves_free(struct tc_qdisc **leaves, unsigned int n);
 
 /* The schedulers that q shapes: [first, end). */
 void tc_qdisc_queues(const struct tc_qdisc *q, unsigned int *first, unsigned int *end);
+/* Sums of the schedulers [first, end) of a device, as Linux counts: sent, waiting, dropped. */
+void tc_queues_counts(const struct netlink_dev *dev, unsigned int first, unsigned int end,
+	struct tc_counts *counts);
+/* Puts TCA_STATS2 and, for old programs, TCA_STATS. */
+void tc_queues_put_stats(struct netlink_put *put, const struct tc_counts *counts);
+
 /* Gives schedulers [first, end) of the device this queueing: all of them, or none and -errno. */
 int tc_queueing_apply(struct netlink_request *req, const struct netlink_dev *dev,
 	unsigned int first, unsigned int end, const struct tc_queueing *queueing);

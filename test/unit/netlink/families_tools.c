@@ -330,6 +330,37 @@ filter_matchall(void **state)
 	families_destroy(f);
 }
 
+/* flowid chooses the band of a root prio. */
+static void
+filter_prio(void **state)
+{
+	struct families *f = begin();
+
+	(void)state;
+	RUN(0, "tc qdisc add dev p0 root handle 1: prio");
+	assert_non_null(classifier_hook_block(&f->devs[0].root));
+	RUN(0, "tc filter add dev p0 parent 1: prio 1 protocol ip matchall flowid 1:2");
+	RUN(0, "tc filter show dev p0");
+	OUT_IS("filter parent 1: protocol ip pref 1 matchall chain 0 \n"
+	       "filter parent 1: protocol ip pref 1 matchall chain 0 handle 0x1 flowid 1:2 \n"
+	       "  not_in_hw\n");
+	RUN(2, "tc filter add dev p0 parent 1:1 prio 1 protocol ip matchall flowid 1:2");
+	RUN(2, "tc filter add dev p0 parent 2: prio 1 protocol ip matchall flowid 1:2");
+	RUN(0, "tc class show dev p0");
+	OUT_IS("class prio 1:1 parent 1: \nclass prio 1:2 parent 1: \nclass prio 1:3 parent 1: \n");
+	RUN(0, "tc qdisc replace dev p0 root pfifo");
+	assert_null(classifier_hook_block(&f->devs[0].root));
+	RUN(2, "tc filter add dev p0 parent 8001: prio 1 protocol ip matchall flowid 1:2");
+	OUT_HAS("Qdisc not classful");
+	RUN(0, "tc qdisc add dev p1 root handle 1: prio");
+	RUN(2, "tc filter add dev p1 parent 1: prio 1 protocol ip matchall flowid 1:2");
+	OUT_HAS("Filters of prio are supported where");
+	RUN(0, "tc qdisc del dev p1 root");
+	RUN(0, "tc class show dev p1");
+	OUT_IS("class mq :1 root \nclass mq :2 root \n");
+	families_destroy(f);
+}
+
 static void
 filter_chains(void **state)
 {
@@ -347,6 +378,17 @@ filter_chains(void **state)
 	OUT_HAS("filter protocol all pref 1 matchall handle 0x1");
 	RUN(0, "tc filter del dev p0 ingress chain 3");
 	RUN(0, "tc filter del dev p0 ingress chain 3");
+	RUN(0, "tc chain add dev p0 ingress chain 11");
+	RUN(2, "tc chain add dev p0 ingress chain 11");
+	OUT_HAS("Filter chain already exists");
+	RUN(0, "tc chain show dev p0 ingress");
+	OUT_IS("chain parent ffff: chain 0 \nchain parent ffff: chain 11 \n");
+	RUN(0, "tc chain get dev p0 ingress chain 11");
+	RUN(0, "tc chain del dev p0 ingress chain 11");
+	RUN(2, "tc chain get dev p0 ingress chain 11");
+	OUT_HAS("Cannot find specified filter chain");
+	RUN(2, "tc chain add dev p0 ingress chain 12 flower");
+	OUT_HAS("TCA_KIND is not supported");
 	RUN(255, "tc actions add action gact goto chain 3 index 9");
 	OUT_HAS("can't goto NULL proto/chain");
 	families_destroy(f);
@@ -458,6 +500,7 @@ main(void)
 		cmocka_unit_test(qdisc_mq),
 		cmocka_unit_test(qdisc_clsact),
 		cmocka_unit_test(filter_matchall),
+		cmocka_unit_test(filter_prio),
 		cmocka_unit_test(filter_chains),
 		cmocka_unit_test(actions),
 		cmocka_unit_test(actions_many),
