@@ -148,17 +148,15 @@ read_transport(const struct rte_mbuf *m, const struct packet_view *view, struct 
 
 static inline void
 read_key(const struct rte_mbuf *m, const struct packet_view *view, uint32_t ifindex, uint32_t parts,
-	uint64_t *key)
+	struct flower_key *key)
 {
-	struct flower_key k = { 0 };
-
-	if ((parts & KEY_LINK) != 0)
-		read_link(m, view, ifindex, &k);
+	memset(key, 0, sizeof(*key));
 	if ((parts & KEY_NETWORK) != 0)
-		read_network(m, view, &k);
+		read_network(m, view, key);
 	if ((parts & KEY_TRANSPORT) != 0)
-		read_transport(m, view, &k);
-	memcpy(key, &k, sizeof(k));
+		read_transport(m, view, key);
+	if ((parts & KEY_LINK) != 0)
+		read_link(m, view, ifindex, key);
 }
 
 void
@@ -174,7 +172,8 @@ flower_keys_read(struct flower_keys *keys, const struct packet_vector *vector, u
 	mask &= ~keys->valid;
 	keys->valid |= mask;
 	packet_mask_for_each (i, mask)
-		read_key(vector->pkts[i], &vector->views[i], ifindex, keys->parts, keys->key[i]);
+		read_key(
+			vector->pkts[i], &vector->views[i], ifindex, keys->parts, &keys->fields[i]);
 }
 
 /* What headers are present lies in word 0 but is read with its own part. */

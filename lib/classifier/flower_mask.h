@@ -122,7 +122,10 @@ void flower_show(const struct classifier_rule *rule, struct flower_match *match)
 struct flower_keys {
 	uint64_t valid; /* packets whose key is read */
 	uint32_t parts; /* KEY_* of them that are read */
-	uint64_t key[PACKET_VECTOR_MAX][FLOWER_WORDS];
+	union {
+		uint64_t key[PACKET_VECTOR_MAX][FLOWER_WORDS];
+		struct flower_key fields[PACKET_VECTOR_MAX];
+	};
 };
 
 /* Reads the keys of packets in `mask`, at least `parts` of them. Views are parsed. */

@@ -92,17 +92,35 @@ search(const struct flower_mask *mask, const struct bucket *b, uint32_t hash, co
 	return best != NULL ? best : led;
 }
 
-/* The first entry of the line with the hash's tag, or NULL. */
+/*
+ * A rule of the line whose entry has the hash's tag, or NULL. Empty entries have tag 0: where that
+ * is the hash's too, NULL says nothing.
+ */
 static inline const struct classifier_rule *
 candidate(const struct bucket *b, uint32_t hash)
 {
-	uint64_t tag = entry_tag(hash), entry, found = 0;
+	uint64_t tag = entry_tag(hash);
+	unsigned int found = 1u << BUCKET_ENTRIES;
 
-	for (unsigned int e = 0; e < BUCKET_ENTRIES; e++) {
-		entry = atomic_load_explicit(&b->entry[e], memory_order_acquire);
-		found = entry >> ENTRY_TAG_SHIFT == tag && entry != 0 ? entry : found;
-	}
-	return entry_rule(found);
+#pragma GCC unroll 7
+	for (unsigned int e = 0; e < BUCKET_ENTRIES; e++)
+		found |= (unsigned int)(atomic_load_explicit(&b->entry[e], memory_order_relaxed) >>
+					 ENTRY_TAG_SHIFT ==
+				 tag)
+			<< e;
+	if ((found & ((1u << BUCKET_ENTRIES) - 1)) == 0)
+		return NULL;
+	/* Acquire: pairs with the release that published the rule. */
+	return entry_rule(
+		atomic_load_explicit(&b->entry[__builtin_ctz(found)], memory_order_acquire));
+}
+
+/* True if a rule with that hash may be there although candidate() found none. */
+static inline bool
+may_be_elsewhere(const struct bucket *b, uint32_t hash)
+{
+	/* Relaxed: whoever goes there acquires it. */
+	return atomic_load_explicit(&b->more, memory_order_relaxed) != NULL || entry_tag(hash) == 0;
 }
 
 /* One mask. Packets in `mask` are tried; returns those that match. */
@@ -130,8 +148,7 @@ lookup_mask(const struct flower_mask *fm, uint64_t (*keys)[FLOWER_WORDS], uint64
 		const struct classifier_rule *found = maybe[i];
 
 		/* Perhaps another entry has the tag, or one in a further line. */
-		if (found == NULL ? atomic_load_explicit(&bucket[i]->more, memory_order_relaxed) !=
-					NULL
+		if (found == NULL ? may_be_elsewhere(bucket[i], hash[i])
 				  : fm->ranged != 0 || !flower_matches(fm, found, keys[i]) ||
 					!is_live(found))
 			found = search(fm, bucket[i], hash[i], keys[i]);
