@@ -45,10 +45,19 @@ struct app {
 	unsigned int n_workers; /* EAL's worker lcores */
 	struct worker *workers; /* n_workers of them, in lcore order */
 	struct drop_counters control_drops; /* packets that the control thread dropped */
+	uint32_t last_ifindex; /* given to a port; never again to another */
 	struct port ports[RTE_MAX_ETHPORTS];
 };
 
 /* The one instance: made by main(), reached by prompt commands and driver callbacks. */
 extern struct app app;
+
+/*
+ * Everything between EAL's start and the first command, for a->opt: RCU, tables, workers, control
+ * socket, ports, event loop. 0, or -1 after one sentence on stderr. app_close() takes apart what
+ * there is, after a failure too; -1: an mbuf was lost.
+ */
+int app_open(struct app *app);
+int app_close(struct app *app);
 
 #endif /* APP_APP_H */

@@ -14,29 +14,40 @@
 #include "app.h"
 #include "port.h"
 
+static struct port *
+port_after(struct app *a, uint32_t ifindex)
+{
+	struct port *best = NULL;
+
+	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++) {
+		struct port *port = port_get(a, i);
+
+		if (port != NULL && port->ifindex > ifindex &&
+			(best == NULL || port->ifindex < best->ifindex))
+			best = port;
+	}
+	return best;
+}
+
 static bool
 device_next(void *arg, uint32_t after, struct netlink_dev *dev)
 {
-	struct app *a = arg;
+	struct port *port = port_after(arg, after);
 	struct rte_ether_addr mac;
-	struct port *port;
-	unsigned int id = after;
-	uint16_t mtu = RTE_ETHER_MTU;
+	uint16_t id, mtu = RTE_ETHER_MTU;
 
-	/* ifindex is port + 1: the port numbered `after` is the first one beyond that ifindex. */
-	while (id < RTE_MAX_ETHPORTS && port_get(a, id) == NULL)
-		id++;
-	if ((port = port_get(a, id)) == NULL)
+	if (port == NULL)
 		return false;
+	id = port->id;
 	memset(dev, 0, sizeof(*dev));
-	dev->ifindex = id + 1;
+	dev->ifindex = port->ifindex;
 	strlcpy(dev->name, port->name, sizeof(dev->name));
 	strlcpy(dev->alias, port->alias, sizeof(dev->alias));
-	rte_eth_dev_get_name_by_port((uint16_t)id, dev->driver);
-	if (rte_eth_macaddr_get((uint16_t)id, &mac) == 0)
+	rte_eth_dev_get_name_by_port(id, dev->driver);
+	if (rte_eth_macaddr_get(id, &mac) == 0)
 		memcpy(dev->address, mac.addr_bytes, sizeof(dev->address));
 	memcpy(dev->permanent, dev->address, sizeof(dev->permanent));
-	rte_eth_dev_get_mtu((uint16_t)id, &mtu);
+	rte_eth_dev_get_mtu(id, &mtu);
 	dev->mtu = mtu;
 	dev->mtu_min = port->info.min_mtu;
 	dev->mtu_max = port->info.max_mtu;
@@ -46,8 +57,8 @@ device_next(void *arg, uint32_t after, struct netlink_dev *dev)
 	dev->up = atomic_load_explicit(&port->up, memory_order_relaxed);
 	dev->carrier = port->carrier;
 	dev->carrier_changes = port->carrier_changes;
-	dev->promisc = rte_eth_promiscuous_get((uint16_t)id) == 1;
-	dev->allmulti = rte_eth_allmulticast_get((uint16_t)id) == 1;
+	dev->promisc = rte_eth_promiscuous_get(id) == 1;
+	dev->allmulti = rte_eth_allmulticast_get(id) == 1;
 	dev->ingress = &port->ingress;
 	dev->egress = &port->egress;
 	dev->sched = port->sched;
@@ -58,7 +69,7 @@ static int
 device_stats(void *arg, uint32_t ifindex, struct netlink_dev_stats *stats)
 {
 	struct app *a = arg;
-	struct port *port = port_get(a, ifindex - 1);
+	struct port *port = port_by_ifindex(a, ifindex);
 	struct rte_eth_stats eth;
 	uint64_t sent, refused;
 	int ret;
@@ -165,7 +176,7 @@ static int
 device_change(void *arg, uint32_t ifindex, const struct netlink_dev_change *c, const char **why)
 {
 	struct app *a = arg;
-	struct port *port = port_get(a, ifindex - 1);
+	struct port *port = port_by_ifindex(a, ifindex);
 	struct rte_ether_addr old_mac;
 	uint16_t old_mtu;
 	int ret;

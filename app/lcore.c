@@ -90,6 +90,31 @@ workers_create(struct app *a)
 	return 0;
 }
 
+bool
+worker_has_lcore(const struct app *a, unsigned int lcore)
+{
+	for (unsigned int i = 0; i < a->n_workers; i++) {
+		if (a->workers[i].lcore == lcore)
+			return true;
+	}
+	return false;
+}
+
+/* A worker is its counters and its RCU slot; which lcore runs it may change between runs. */
+void
+workers_order(struct app *a, const unsigned int *lcores, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		unsigned int k = i;
+
+		while (a->workers[k].lcore != lcores[i])
+			k++;
+		a->workers[k].lcore = a->workers[i].lcore;
+		a->workers[i].lcore = lcores[i];
+	}
+	a->opt.nb_cores = n;
+}
+
 static void
 deal_free(void)
 {
@@ -203,7 +228,8 @@ worker_sends_to(const struct worker *w, const struct port *port, uint16_t queue)
 	return false;
 }
 
-/* The worker that drains a queue: the first that sends to it, if any does. *n_senders counts those. */
+/* The worker that drains a queue: the first that sends to it, if any does. *n_senders counts those.
+ */
 static unsigned int
 queue_owner(struct app *a, unsigned int lcores, const struct port *port, uint16_t queue,
 	unsigned int *n_senders)
@@ -236,8 +262,10 @@ deal_queues(struct app *a, unsigned int lcores)
 				if (queue_owner(a, lcores, port, q, &senders) != i)
 					continue;
 				*next++ = port->sched[q];
-				/* Redirects of other workers still may come in: they wait for this one. */
-				sched_nolock_set_exclusive(port->sched[q], senders <= 1 ? (int)i : -1);
+				/* Redirects of other workers still may come in: they wait for this
+				 * one. */
+				sched_nolock_set_exclusive(
+					port->sched[q], senders <= 1 ? (int)i : -1);
 			}
 		}
 		w->n_serves = (unsigned int)(next - w->serves);
@@ -355,11 +383,11 @@ drain_all(struct app *a)
 	}
 }
 
-void
-forwarding_stop(struct app *a)
+bool
+forwarding_pause(struct app *a)
 {
 	if (!a->forwarding)
-		return;
+		return false;
 	for (unsigned int i = 0; i < a->n_workers; i++)
 		atomic_store_explicit(&a->workers[i].stop, true, memory_order_relaxed);
 	for (unsigned int i = 0; i < a->n_workers; i++) {
@@ -369,7 +397,23 @@ forwarding_stop(struct app *a)
 	}
 	a->forwarding = false;
 	queues_share(a);
-	drain_all(a);
+	return true;
+}
+
+void
+forwarding_resume(struct app *a)
+{
+	const char *why = forwarding_start(a);
+
+	if (why != NULL)
+		fprintf(stderr, "millrace: forwarding stopped: %s\n", why);
+}
+
+void
+forwarding_stop(struct app *a)
+{
+	if (forwarding_pause(a))
+		drain_all(a);
 }
 
 static void

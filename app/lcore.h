@@ -77,6 +77,11 @@ count(_Atomic uint64_t *counter, uint64_t n)
 int workers_create(struct app *app);
 void workers_destroy(struct app *app);
 
+/* True if a worker runs on that lcore. */
+bool worker_has_lcore(const struct app *app, unsigned int lcore);
+/* `set corelist`: forward with these n lcores, in this order. While stopped. */
+void workers_order(struct app *app, const unsigned int *lcores, unsigned int n);
+
 /*
  * Deals the streams out to min(--nb-cores, lcores) workers and launches them; idle lcores stay
  * asleep. NULL, or why not.
@@ -84,6 +89,13 @@ void workers_destroy(struct app *app);
 const char *forwarding_start(struct app *app);
 /* Stops polling, drains the Tx queues as far as the drivers take packets, waits for the workers. */
 void forwarding_stop(struct app *app);
+
+/*
+ * Takes the workers off every port for a moment, without a word, and back with streams dealt anew:
+ * around a change of ports. Pause returns whether there is anything to resume.
+ */
+bool forwarding_pause(struct app *app);
+void forwarding_resume(struct app *app);
 
 /* Streams of the current or last run, dealt out again by the next start. */
 struct stream *streams_get(const struct app *app, unsigned int *n);

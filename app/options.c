@@ -428,8 +428,8 @@ static const struct option_def defs[] = {
 	{ "forward-mode", "MODE", 0, "io", "what is done with packets", set_forward_mode },
 	{ "rxq", "N", 0, "1", "Rx queues a port", set_rxq },
 	{ "txq", "N", 0, "1", "Tx queues a port", set_txq },
-	{ "rxd", "N", 0, "the driver's", "descriptors an Rx queue", set_rxd },
-	{ "txd", "N", 0, "the driver's", "descriptors a Tx queue", set_txd },
+	{ "rxd", "N", 0, "1024", "descriptors an Rx queue", set_rxd },
+	{ "txd", "N", 0, "1024", "descriptors a Tx queue", set_txd },
 	{ "burst", "N", 0, "32", "packets taken at once", set_burst },
 	{ "mbcache", "N", 0, "250", "mbufs cached an lcore", set_mbcache },
 	{ "mbuf-size", "N", 0, "2176", "bytes of an mbuf, headroom included", set_mbuf_size },
@@ -495,6 +495,7 @@ defaults(struct options *opt)
 	opt->forward_mode = "io";
 	opt->n_rxq = opt->n_txq = 1;
 	opt->burst = 32;
+	opt->n_rxd = opt->n_txd = 1024;
 	opt->mbcache = 250;
 	opt->mbuf_size = RTE_MBUF_DEFAULT_BUF_SIZE;
 	opt->ctl_group = (gid_t)-1;

@@ -41,7 +41,7 @@ struct options {
 	enum port_topology topology;
 	const char *forward_mode;
 	uint16_t n_rxq, n_txq;
-	uint16_t n_rxd, n_txd; /* 0: the driver's choice */
+	uint16_t n_rxd, n_txd; /* fitted to what the driver can do */
 	uint16_t burst;
 	unsigned int mbcache;
 	unsigned int mbuf_size;

@@ -26,7 +26,7 @@ hook(struct worker *worker, const struct classifier_hook *where, const struct po
 
 	if (likely(block == NULL))
 		return;
-	classifier_run(block, &worker->classifier, port->id + 1u, vector, &result);
+	classifier_run(block, &worker->classifier, port->ifindex, vector, &result);
 	if (result.passed != packet_vector_mask(vector))
 		pipeline_settle(worker, vector, &result);
 }

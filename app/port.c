@@ -15,9 +15,6 @@
 #include "app.h"
 #include "port.h"
 
-#define RXD_DEFAULT 1024
-#define TXD_DEFAULT 1024
-
 const char *
 port_name_check(const char *name)
 {
@@ -36,6 +33,20 @@ struct port *
 port_get(struct app *a, unsigned int id)
 {
 	return id < RTE_MAX_ETHPORTS && a->ports[id].used ? &a->ports[id] : NULL;
+}
+
+struct port *
+port_by_ifindex(struct app *a, uint32_t ifindex)
+{
+	struct port *port = &a->ports[(ifindex - 1) % RTE_MAX_ETHPORTS];
+
+	if (likely(port->used && port->ifindex == ifindex))
+		return port;
+	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++) {
+		if (a->ports[i].used && a->ports[i].ifindex == ifindex)
+			return &a->ports[i];
+	}
+	return NULL;
 }
 
 struct port *
@@ -81,10 +92,8 @@ pool_get(struct app *a, int socket)
 	if (a->pool[socket] != NULL)
 		return a->pool[socket];
 	if (n == 0) {
-		unsigned int rxd = a->opt.n_rxd != 0 ? a->opt.n_rxd : RXD_DEFAULT;
-		unsigned int txd = a->opt.n_txd != 0 ? a->opt.n_txd : TXD_DEFAULT;
-		unsigned int queue =
-			a->opt.n_rxq * rxd + a->opt.n_txq * (txd + SCHED_NOLOCK_LIMIT_DEFAULT);
+		unsigned int queue = a->opt.n_rxq * a->opt.n_rxd +
+			a->opt.n_txq * (a->opt.n_txd + SCHED_NOLOCK_LIMIT_DEFAULT);
 
 		n = rte_eth_dev_count_avail() * queue +
 			rte_lcore_count() * (a->opt.mbcache + FORWARD_BURST_MAX);
@@ -141,8 +150,8 @@ port_configure(struct app *a, struct port *port)
 	conf.txmode.offloads = port->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
 	if ((ret = rte_eth_dev_configure(port->id, port->n_rxq, port->n_txq, &conf)) != 0)
 		return failed(port, "cannot be configured", ret);
-	port->n_rxd = a->opt.n_rxd != 0 ? a->opt.n_rxd : RXD_DEFAULT;
-	port->n_txd = a->opt.n_txd != 0 ? a->opt.n_txd : TXD_DEFAULT;
+	port->n_rxd = a->opt.n_rxd;
+	port->n_txd = a->opt.n_txd;
 	if ((ret = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &port->n_rxd, &port->n_txd)) != 0)
 		return failed(port, "cannot have such rings", ret);
 	return 0;
@@ -199,9 +208,11 @@ port_schedulers(struct app *a, struct port *port)
 	return 0;
 }
 
-static void
-port_close(struct port *port)
+void
+port_close(struct app *a, struct port *port)
 {
+	if (a->netlink != NULL && port->used)
+		netlink_server_dev_gone(a->netlink, port->ifindex);
 	atomic_store_explicit(&port->up, false, memory_order_relaxed);
 	for (uint16_t q = 0; q < port->n_txq; q++) {
 		if (port->sched[q] != NULL)
@@ -215,17 +226,49 @@ port_close(struct port *port)
 }
 
 static int
-port_open(struct app *a, uint16_t id)
+name_is_free(struct app *a, const struct port *port)
 {
-	struct port *port = &a->ports[id];
+	const struct port *other = port_by_name(a, port->name);
+
+	if (other == NULL)
+		return 0;
+	fprintf(stderr, "millrace: ports %u and %u would both be called %s (--port-name)\n",
+		other->id, port->id, port->name);
+	return -1;
+}
+
+static int
+port_start(struct app *a, struct port *port)
+{
 	struct rte_eth_link link;
 	int ret;
 
+	if (port_configure(a, port) != 0 || port_queues(a, port) != 0 ||
+		port_schedulers(a, port) != 0)
+		return -1;
+	if ((ret = rte_eth_dev_start(port->id)) != 0)
+		return failed(port, "cannot be started", ret);
+	port->started = true;
+	rte_eth_promiscuous_enable(port->id);
+	if (rte_eth_link_get_nowait(port->id, &link) == 0)
+		port->carrier = link.link_status == RTE_ETH_LINK_UP;
+	return 0;
+}
+
+int
+port_open(struct app *a, uint16_t id)
+{
+	struct port *port = &a->ports[id];
+	int ret;
+
+	memset(port, 0, sizeof(*port));
 	port->id = id;
 	if (a->opt.port_name[id][0] != '\0')
 		strlcpy(port->name, a->opt.port_name[id], sizeof(port->name));
 	else
 		snprintf(port->name, sizeof(port->name), "p%u", id);
+	if (name_is_free(a, port) != 0)
+		return -1;
 	if ((ret = rte_eth_dev_info_get(id, &port->info)) != 0)
 		return failed(port, "gives no information", ret);
 	port->n_rxq = a->opt.n_rxq;
@@ -236,31 +279,13 @@ port_open(struct app *a, uint16_t id)
 			PORT_TXQ_MAX);
 		return -1;
 	}
-	if (port_configure(a, port) != 0 || port_queues(a, port) != 0 ||
-		port_schedulers(a, port) != 0)
+	if (port_start(a, port) != 0) {
+		port_close(a, port);
 		return -1;
-	if ((ret = rte_eth_dev_start(id)) != 0)
-		return failed(port, "cannot be started", ret);
-	port->used = port->started = true;
-	rte_eth_promiscuous_enable(id);
-	if (rte_eth_link_get_nowait(id, &link) == 0)
-		port->carrier = link.link_status == RTE_ETH_LINK_UP;
-	atomic_store_explicit(&port->up, true, memory_order_release);
-	return 0;
-}
-
-static int
-names_unique(const struct app *a, const struct port *port)
-{
-	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++) {
-		if (a->ports[i].used && i != port->id &&
-			strcmp(a->ports[i].name, port->name) == 0) {
-			fprintf(stderr,
-				"millrace: ports %u and %u are both called %s (--port-name)\n", i,
-				port->id, port->name);
-			return -1;
-		}
 	}
+	port->ifindex = ++a->last_ifindex;
+	port->used = true;
+	atomic_store_explicit(&port->up, true, memory_order_release);
 	return 0;
 }
 
@@ -270,7 +295,7 @@ ports_open(struct app *a)
 	uint16_t id;
 
 	RTE_ETH_FOREACH_DEV (id) {
-		if (port_open(a, id) != 0 || names_unique(a, &a->ports[id]) != 0)
+		if (port_open(a, id) != 0)
 			return -1;
 	}
 	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++) {
@@ -295,7 +320,7 @@ ports_close(struct app *a)
 {
 	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++) {
 		if (a->ports[i].used)
-			port_close(&a->ports[i]);
+			port_close(a, &a->ports[i]);
 	}
 }
 
@@ -356,7 +381,7 @@ ports_poll_links(struct app *a)
 		port->carrier_changes++;
 		changed++;
 		if (a->netlink != NULL)
-			netlink_server_dev_changed(a->netlink, i + 1);
+			netlink_server_dev_changed(a->netlink, port->ifindex);
 	}
 	return changed;
 }

@@ -6,8 +6,9 @@
 #define APP_PORT_H
 
 /*
- * Ports: configured from the options, known to tc and ip by a name and an ifindex (port + 1). The
- * control thread owns every field; a comment says which ones workers read.
+ * Ports: configured from the options, known to tc and ip by a name and an ifindex (port + 1 for
+ * those there from the start; never one that was used before). The control thread owns every field;
+ * a comment says which ones workers read.
  */
 
 #include <net/if.h>
@@ -38,6 +39,7 @@ struct port {
 	_Atomic bool up; /* administratively; down drops both ways */
 	struct classifier_hook ingress, egress;
 	uint16_t id;
+	uint32_t ifindex;
 	uint16_t n_txq;
 	struct rte_mempool *pool; /* mbufs of its socket */
 	struct sched_nolock *sched[PORT_TXQ_MAX]; /* while up and started they do not change */
@@ -61,10 +63,21 @@ const char *port_name_check(const char *name);
 
 /* Configures and starts every port that EAL found. 0, or -1 after one sentence on stderr. */
 int ports_open(struct app *app);
+/*
+ * Opens one more, which EAL has just found. 0, or -1 after one sentence on stderr. Its packets are
+ * polled from the next start on.
+ */
+int port_open(struct app *app, uint16_t id);
+/*
+ * Closes one: its qdiscs, filters and what it holds go. No worker may know it any more (forwarding
+ * stopped or paused).
+ */
+void port_close(struct app *app, struct port *port);
 /* Drops what their schedulers hold, stops and closes them. */
 void ports_close(struct app *app);
 
 struct port *port_by_name(struct app *app, const char *name);
+struct port *port_by_ifindex(struct app *app, uint32_t ifindex);
 /* NULL unless that port is in use. */
 struct port *port_get(struct app *app, unsigned int id);
 

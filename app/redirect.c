@@ -10,12 +10,6 @@
 #define NESTING_MAX 4 /* Linux: MIRRED_NEST_LIMIT */
 #define TARGET_INGRESS (UINT32_C(1) << 31)
 
-static struct port *
-port_of(struct worker *worker, uint32_t ifindex)
-{
-	return ifindex == 0 ? NULL : port_get(worker->app, ifindex - 1);
-}
-
 static void
 redirect_vector(
 	struct worker *worker, struct port *port, bool ingress, struct packet_vector *vector)
@@ -38,7 +32,7 @@ pipeline_redirect(struct worker *worker, uint32_t ifindex, bool ingress, struct 
 {
 	struct packet_view views[PACKET_VECTOR_MAX];
 	struct packet_vector vector = { .pkts = pkts, .views = views, .n = (uint16_t)n };
-	struct port *port = port_of(worker, ifindex);
+	struct port *port = port_by_ifindex(worker->app, ifindex);
 
 	if (port == NULL) {
 		drop(&worker->drops, DROP_NO_PORT, pkts, n);
