@@ -20,11 +20,12 @@ static const struct netlink_attr_policy matchall_policy[] = {
 
 static int
 matchall_parse(struct netlink_request *req, const struct nlattr *options,
-	struct classifier_rule_conf *conf)
+	struct classifier_rule_conf *conf, struct flower_match *match)
 {
 	const struct nlattr *tb[TCA_MATCHALL_MAX + 1];
 	int ret;
 
+	(void)match;
 	ret = netlink_parse_nested(
 		req, options, matchall_policy, RTE_DIM(matchall_policy), tb, TCA_MATCHALL_MAX + 1);
 	if (ret != 0)
@@ -40,11 +41,13 @@ matchall_parse(struct netlink_request *req, const struct nlattr *options,
 }
 
 static void
-matchall_put(struct netlink_put *put, const struct classifier_rule *rule)
+matchall_put(
+	struct netlink_server *server, struct netlink_put *put, const struct classifier_rule *rule)
 {
 	const struct classifier_rule_conf *conf = classifier_rule_conf(rule);
 	struct tc_matchall_pcnt pcnt = { .rhit = classifier_rule_hits(rule) };
 
+	(void)server;
 	if (conf->classid != 0)
 		netlink_put_u32(put, TCA_MATCHALL_CLASSID, conf->classid);
 	netlink_put_u32(put, TCA_MATCHALL_FLAGS, conf->flags | TCA_CLS_FLAGS_NOT_IN_HW);

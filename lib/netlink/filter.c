@@ -13,6 +13,7 @@
 #include <linux/pkt_sched.h>
 #include <string.h>
 
+#include "classifier/flower.h"
 #include "netlink/tc.h"
 
 static const struct netlink_attr_policy filter_policy[] = {
@@ -129,8 +130,8 @@ filter_header(const struct tc_block *at, const struct classifier_place *place, u
 
 /* rule NULL: the priority as such, which Linux puts before its rules */
 static void
-filter_put(struct netlink_put *put, const struct classifier_place *place,
-	const struct classifier_rule *rule)
+filter_put(struct netlink_server *server, struct netlink_put *put,
+	const struct classifier_place *place, const struct classifier_rule *rule)
 {
 	const struct netlink_filter_kind *kind = netlink_filter_kind_of(place->kind);
 	struct nlattr *options;
@@ -140,7 +141,7 @@ filter_put(struct netlink_put *put, const struct classifier_place *place,
 	if (rule == NULL)
 		return;
 	options = netlink_put_nest(put, TCA_OPTIONS);
-	kind->put(put, rule);
+	kind->put(server, put, rule);
 	netlink_put_nest_end(put, options);
 }
 
@@ -156,7 +157,7 @@ filter_notify(struct netlink_request *req, uint16_t type, const struct tc_block 
 		!netlink_notify_begin(
 			req->server, req, &put, type, req->nlh->nlmsg_flags, &tcm, sizeof(tcm)))
 		return;
-	filter_put(&put, place, rule);
+	filter_put(req->server, &put, place, rule);
 	netlink_notify_end(req->server, req, &put, NETLINK_ROUTE, RTNLGRP_TC);
 }
 
@@ -169,7 +170,7 @@ filter_put_one(struct netlink_request *req, uint16_t flags, const struct tc_bloc
 
 	if (!netlink_put_begin(req, &put, RTM_NEWTFILTER, flags, &tcm, sizeof(tcm)))
 		return -EMSGSIZE;
-	filter_put(&put, place, rule);
+	filter_put(req->server, &put, place, rule);
 	return netlink_put_end(req, &put) ? 0 : -EMSGSIZE;
 }
 
@@ -242,6 +243,7 @@ filter_new(struct netlink_request *req)
 {
 	const struct netlink_filter_kind *kind;
 	struct classifier_rule_conf conf = { 0 };
+	struct flower_match match = { 0 };
 	struct classifier_rule *rule = NULL;
 	struct filter_request r;
 	int ret;
@@ -263,7 +265,7 @@ filter_new(struct netlink_request *req)
 	if (r.tb[TCA_OPTIONS] == NULL)
 		return netlink_fail(
 			req, -EINVAL, NULL, "Filter \"%s\" needs TCA_OPTIONS", kind->name);
-	if ((ret = kind->parse(req, r.tb[TCA_OPTIONS], &conf)) == 0)
+	if ((ret = kind->parse(req, r.tb[TCA_OPTIONS], &conf, &match)) == 0)
 		ret = filter_set(req, &r, &conf, &rule);
 	tc_actions_release(conf.actions, conf.n_actions);
 	if (ret == 0)

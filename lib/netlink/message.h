@@ -207,13 +207,18 @@ const struct netlink_action_kind *netlink_action_kind_find(const char *name);
 const struct netlink_action_kind *netlink_action_kind_of(const struct action_ops *ops);
 
 /* A kind of filter: cls_<kind>.c. */
+struct flower_match;
 struct netlink_filter_kind {
 	const char *name; /* "matchall" */
 	enum classifier_kind kind;
-	/* TCA_OPTIONS -> conf's kind-specific part and classid, flags, actions (see netlink_actions_parse()). */
+	/*
+	 * TCA_OPTIONS -> conf's kind-specific part and classid, flags, actions (see
+	 * tc_actions_parse()). `match` is zeroed room for what conf->flower may point to.
+	 */
 	int (*parse)(struct netlink_request *req, const struct nlattr *options,
-		struct classifier_rule_conf *conf);
-	void (*put)(struct netlink_put *put, const struct classifier_rule *rule);
+		struct classifier_rule_conf *conf, struct flower_match *match);
+	void (*put)(struct netlink_server *server, struct netlink_put *put,
+		const struct classifier_rule *rule);
 	STAILQ_ENTRY(netlink_filter_kind) next;
 };
 void netlink_filter_kind_register(struct netlink_filter_kind *kind);

@@ -115,6 +115,32 @@ new_filter(struct families *f, void *buf)
 }
 
 static struct nlmsghdr *
+new_flower(struct families *f, void *buf)
+{
+	struct nlmsghdr *nlh = filter_message(f, buf, RTM_NEWTFILTER, NEW, 9);
+	struct nlattr *options, *list;
+
+	mnl_attr_put_strz(nlh, TCA_KIND, "flower");
+	options = nest(nlh, TCA_OPTIONS);
+	mnl_attr_put_u32(nlh, TCA_FLOWER_FLAGS, TCA_CLS_FLAGS_SKIP_HW);
+	mnl_attr_put_strz(nlh, TCA_FLOWER_INDEV, "p1");
+	mnl_attr_put_u16(nlh, TCA_FLOWER_KEY_ETH_TYPE, htons(0x0800));
+	mnl_attr_put_u8(nlh, TCA_FLOWER_KEY_IP_PROTO, IPPROTO_TCP);
+	mnl_attr_put_u32(nlh, TCA_FLOWER_KEY_IPV4_SRC, htonl(0xc0000200));
+	mnl_attr_put_u32(nlh, TCA_FLOWER_KEY_IPV4_SRC_MASK, htonl(0xffffff00));
+	mnl_attr_put_u16(nlh, TCA_FLOWER_KEY_TCP_DST, htons(80));
+	mnl_attr_put_u16(nlh, TCA_FLOWER_KEY_PORT_SRC_MIN, htons(1000));
+	mnl_attr_put_u16(nlh, TCA_FLOWER_KEY_PORT_SRC_MAX, htons(2000));
+	mnl_attr_put_u32(nlh, TCA_FLOWER_KEY_FLAGS, 0);
+	mnl_attr_put_u32(nlh, TCA_FLOWER_KEY_FLAGS_MASK, htonl(1));
+	list = nest(nlh, TCA_FLOWER_ACT);
+	put_gact(nlh, 1, 0, TC_ACT_SHOT);
+	mnl_attr_nest_end(nlh, list);
+	mnl_attr_nest_end(nlh, options);
+	return nlh;
+}
+
+static struct nlmsghdr *
 new_actions(struct families *f, void *buf)
 {
 	struct nlmsghdr *nlh = families_message(f, buf, RTM_NEWACTION, NEW, sizeof(struct tcamsg));
@@ -417,6 +443,13 @@ mutants_filter(void **state)
 }
 
 static void
+mutants_flower(void **state)
+{
+	(void)state;
+	mutate_then_accept(new_flower, sizeof(struct tcmsg), 0);
+}
+
+static void
 mutants_actions(void **state)
 {
 	(void)state;
@@ -632,6 +665,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mutants_filter),
+		cmocka_unit_test(mutants_flower),
 		cmocka_unit_test(mutants_actions),
 		cmocka_unit_test(mutants_del_action),
 		cmocka_unit_test(mutants_prio),

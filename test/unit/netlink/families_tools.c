@@ -330,6 +330,69 @@ filter_matchall(void **state)
 	families_destroy(f);
 }
 
+static void
+flower(void **state)
+{
+	struct families *f = begin();
+	static const char *const same[][2] = {
+		{ "protocol ip flower ip_proto udp src_ip 192.0.2.0/24 dst_ip 198.51.100.7 "
+		  "src_port 53 "
+		  "dst_port 1000-2000",
+			"  eth_type ipv4\n  ip_proto udp\n  dst_ip 198.51.100.7\n"
+			"  src_ip 192.0.2.0/24\n  src_port 53\n  dst_port 1000-2000\n"
+			"  not_in_hw\n" },
+		{ "protocol ipv6 flower ip_proto tcp src_ip 2001:db8::/32 tcp_flags 0x2/0x12 "
+		  "ip_ttl 64",
+			"  eth_type ipv6\n  ip_proto tcp\n  ip_ttl 64\n  src_ip 2001:db8::/32\n"
+			"  tcp_flags 0x2/12\n  not_in_hw\n" },
+		{ "protocol ip flower ip_proto icmp type 8 code 0 ip_flags frag/firstfrag",
+			"  eth_type ipv4\n  ip_proto icmp\n  icmp_type 8\n  icmp_code 0\n"
+			"  ip_flags frag/firstfrag\n  not_in_hw\n" },
+		{ "protocol arp flower arp_sip 192.0.2.1 arp_op request",
+			"  eth_type arp\n  arp_sip 192.0.2.1\n  arp_op request\n  not_in_hw\n" },
+		{ "protocol 802.1Q flower vlan_id 7 vlan_prio 3 vlan_ethtype ipv4 ip_proto tcp "
+		  "dst_port 80",
+			"  vlan_id 7\n  vlan_prio 3\n  vlan_ethtype ip\n  eth_type ipv4\n"
+			"  ip_proto tcp\n  dst_port 80\n  not_in_hw\n" },
+		{ "protocol 802.1ad flower vlan_id 7 vlan_ethtype 802.1q cvlan_id 8 cvlan_ethtype "
+		  "ipv6",
+			"  vlan_id 7\n  vlan_ethtype 802.1Q\n  cvlan_id 8\n  cvlan_ethtype ipv6\n"
+			"  eth_type ipv6\n  not_in_hw\n" },
+		{ "protocol all flower indev p1 dst_mac 02:00:00:00:00:00/ff:ff:ff:00:00:00",
+			"  indev p1\n  dst_mac 02:00:00:00:00:00/24\n  not_in_hw\n" },
+	};
+
+	(void)state;
+	RUN(0, "tc qdisc add dev p0 clsact");
+	for (unsigned int i = 0; i < RTE_DIM(same); i++) {
+		RUN(0, "tc filter add dev p0 ingress prio 1 %s action drop", same[i][0]);
+		RUN(0, "tc filter show dev p0 ingress");
+		OUT_HAS("flower chain 0 handle 0x1 \n");
+		OUT_HAS(same[i][1]);
+		OUT_HAS("gact action drop");
+		RUN(0, "tc filter del dev p0 ingress");
+	}
+	RUN(0,
+		"tc filter add dev p0 ingress prio 1 protocol ip handle 7 flower ip_proto tcp "
+		"action pass");
+	RUN(0, "tc filter add dev p0 ingress prio 1 protocol ip flower ip_proto udp action pass");
+	RUN(2, "tc filter add dev p0 ingress prio 1 protocol ip flower ip_proto udp action drop");
+	OUT_HAS("Filter already exists");
+	RUN(0,
+		"tc filter replace dev p0 ingress prio 1 protocol ip handle 7 flower ip_proto sctp "
+		"dst_port 5 action drop");
+	RUN(0, "tc filter get dev p0 ingress prio 1 protocol ip handle 7 flower");
+	OUT_HAS("ip_proto sctp\n  dst_port 5\n");
+	RUN(2, "tc filter add dev p0 ingress prio 2 protocol ip flower ct_state +trk");
+	OUT_HAS("TCA_FLOWER_KEY_CT_STATE is not supported");
+	RUN(2, "tc filter add dev p0 ingress prio 2 protocol ip flower enc_key_id 5");
+	OUT_HAS("TCA_FLOWER_KEY_ENC_KEY_ID is not supported");
+	RUN(2, "tc filter add dev p0 ingress prio 2 protocol ip flower indev nosuch");
+	OUT_HAS("Cannot find device");
+	RUN(2, "tc filter add dev p0 ingress prio 2 protocol ip flower skip_sw");
+	families_destroy(f);
+}
+
 /* flowid chooses the band of a root prio. */
 static void
 filter_prio(void **state)
@@ -500,6 +563,7 @@ main(void)
 		cmocka_unit_test(qdisc_mq),
 		cmocka_unit_test(qdisc_clsact),
 		cmocka_unit_test(filter_matchall),
+		cmocka_unit_test(flower),
 		cmocka_unit_test(filter_prio),
 		cmocka_unit_test(filter_chains),
 		cmocka_unit_test(actions),
