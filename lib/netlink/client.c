@@ -148,6 +148,7 @@ netlink_client_send(struct netlink_client *client, const void *data, size_t len)
 {
 	struct netlink_datagram *d;
 
+	client->answered = true;
 	if (STAILQ_EMPTY(&client->queue) && try_send(client, data, len) == 0)
 		return;
 	if ((d = malloc(sizeof(*d) + len)) == NULL) {
@@ -360,10 +361,13 @@ netlink_client_readable(struct netlink_client *client)
 {
 	struct netlink_server *server = client->server;
 
+	client->answered = false;
 	for (unsigned int i = 0; i < CLIENT_BUDGET; i++) {
 		ssize_t n;
 
-		if (client->dead || !STAILQ_EMPTY(&client->queue) || client->rest != NULL)
+		/* Who got an answer reads it first: another look would find nothing, as a rule. */
+		if (client->dead || !STAILQ_EMPTY(&client->queue) || client->rest != NULL ||
+			(client->answered && !client->deaf))
 			break;
 		n = recv(client->fd, server->rx, sizeof(server->rx), MSG_DONTWAIT | MSG_TRUNC);
 		if (n > 0 && (size_t)n > sizeof(server->rx))

@@ -19,6 +19,8 @@
 
 #define EVENTS 64
 #define ACCEPT_BUDGET 16
+/* Of clients served before the caller has its turn. */
+#define ROUNDS 4
 
 struct netlink_server *
 netlink_server_create(const struct netlink_conf *conf, char *error, size_t size)
@@ -145,8 +147,9 @@ bury_dead(struct netlink_server *server)
 	}
 }
 
-void
-netlink_server_dispatch(struct netlink_server *server)
+/* Serves who is ready, once. Returns how many were. */
+static int
+serve_ready(struct netlink_server *server)
 {
 	struct epoll_event events[EVENTS];
 	struct netlink_client *client;
@@ -160,6 +163,16 @@ netlink_server_dispatch(struct netlink_server *server)
 	}
 	if (server->any_dead)
 		bury_dead(server);
+	return n;
+}
+
+void
+netlink_server_dispatch(struct netlink_server *server)
+{
+	/* Where several ask, some have asked again by now; one alone is still reading its answer.
+	 */
+	for (unsigned int i = 0; i < ROUNDS && serve_ready(server) > 1; i++)
+		;
 }
 
 void

@@ -58,6 +58,7 @@ struct netlink_client {
 	unsigned int options; /* NETLINK_CLIENT_* */
 	uint32_t rcvbuf; /* largest receive buffer it told of */
 	uint32_t events; /* what epoll watches */
+	bool answered; /* in this turn: it has something to read */
 	bool deaf; /* it left; what it asked before is still served */
 	bool dead; /* to be freed at the end of the dispatch */
 	bool overrun; /* lost a notification and was not told yet */
