@@ -44,14 +44,19 @@ const struct csum_impl *csum_impl_best(void);
  * tests and benches. */
 const struct csum_impl *csum_impl_get(unsigned int i);
 
-/* One's-complement sum folded to 16 bits: 0 only if every word was 0. */
+/*
+ * A one's-complement sum folded to 16 bits: 0 only if it was 0. Adding a number to itself with its
+ * halves exchanged makes, in the upper half, the sum of both halves and the carry of that sum.
+ */
 static inline uint16_t
 csum_fold(uint64_t sum)
 {
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)((sum & 0xffff) + (sum >> 16));
+	uint32_t half;
+
+	sum += sum << 32 | sum >> 32;
+	half = (uint32_t)(sum >> 32);
+	half += half << 16 | half >> 16;
+	return (uint16_t)(half >> 16);
 }
 
 #endif /* CSUM_ACTION_IMPL_H */
