@@ -41,6 +41,11 @@ tables_create(struct app *a)
 			rte_strerror(rte_errno));
 		return -1;
 	}
+	/* EAL's worker lcores are known before the struct workers that will use them. */
+	if ((a->csum = csum_action_create(RTE_MAX(rte_lcore_count() - 1, 1u))) == NULL) {
+		fprintf(stderr, "millrace: no memory for the checksum action\n");
+		return -1;
+	}
 	if ((a->actions = action_table_create(a->rcu, rte_lcore_count() - 1)) == NULL ||
 		(a->classifier = classifier_create(a->rcu, a->actions)) == NULL) {
 		fprintf(stderr, "millrace: no memory for the classifier\n");
@@ -68,6 +73,7 @@ netlink_start(struct app *a)
 		.rcu = a->rcu,
 		.actions = a->actions,
 		.classifier = a->classifier,
+		.csum = a->csum,
 		.dev_ops = &port_dev_ops,
 		.dev_arg = a,
 		.log = log_line,
@@ -145,6 +151,7 @@ app_close(struct app *a)
 	classifier_destroy(a->classifier);
 	action_table_destroy(a->actions);
 	rcu_destroy(a->rcu);
+	csum_action_destroy(a->csum);
 	rte_free(a->qsbr);
 	return pools_close(a);
 }

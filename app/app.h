@@ -16,6 +16,7 @@
 
 #include "action/action.h"
 #include "classifier/classifier.h"
+#include "csum_action/csum_action.h"
 #include "drop.h"
 #include "lcore.h"
 #include "netlink/netlink.h"
@@ -35,6 +36,7 @@ struct app {
 	struct rcu *rcu;
 	struct action_table *actions;
 	struct classifier *classifier;
+	struct csum_action *csum; /* reasons counted, sums left to NICs */
 	struct netlink_server *netlink;
 	char ctl_path[108];
 	struct control *control;

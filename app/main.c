@@ -13,6 +13,7 @@
 #include "control.h"
 #include "prompt/prompt.h"
 #include "prompt/traffic.h"
+#include "telemetry.h"
 
 static int
 eal_start(int argc, char **argv)
@@ -32,6 +33,7 @@ serve(struct app *a)
 {
 	const char *why = NULL;
 
+	telemetry_serve(true);
 	if (a->opt.cmdline_file != NULL &&
 		prompt_file(a->prompt, a->opt.cmdline_file, a->opt.cmdline_echo) != 0) {
 		if (strncmp(prompt_error(a->prompt), "stopped in ", 11) != 0)
@@ -64,7 +66,9 @@ main(int argc, char **argv)
 		return ret > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 	if (eal_start(eal_argc, argv) != 0)
 		return EXIT_FAILURE;
+	telemetry_register(); /* without --no-telemetry; nothing else depends on it */
 	ret = app_open(a) == 0 ? serve(a) : EXIT_FAILURE;
+	telemetry_serve(false);
 	if (app_close(a) != 0)
 		ret = EXIT_FAILURE;
 	rte_eal_cleanup();

@@ -351,6 +351,15 @@ set_tx_cksum(struct options *opt, const char *arg)
 }
 
 static const char *
+set_csum_offload(struct options *opt, const char *arg)
+{
+	if (strcmp(arg, "auto") != 0 && strcmp(arg, "off") != 0)
+		return "is neither auto nor off";
+	opt->csum_offload = strcmp(arg, "auto") == 0;
+	return NULL;
+}
+
+static const char *
 set_record_core_cycles(struct options *opt, const char *arg)
 {
 	(void)arg;
@@ -446,6 +455,8 @@ static const struct option_def defs[] = {
 		set_txonly_multi_flow },
 	{ "flowgen-flows", "N", 0, "1024", "flows that flowgen makes", set_flowgen_flows },
 	{ "tx-cksum", "good|bad|none", 0, "good", "checksums of generated frames", set_tx_cksum },
+	{ "csum-offload", "auto|off", 0, "auto", "leave checksums to NICs that compute them",
+		set_csum_offload },
 	{ "record-core-cycles", NULL, 0, NULL, "count TSC cycles a packet",
 		set_record_core_cycles },
 	{ "record-burst-stats", NULL, 0, NULL, "count the sizes of Rx bursts",
@@ -498,6 +509,7 @@ defaults(struct options *opt)
 	opt->n_rxd = opt->n_txd = 1024;
 	opt->mbcache = 250;
 	opt->mbuf_size = RTE_MBUF_DEFAULT_BUF_SIZE;
+	opt->csum_offload = true;
 	opt->ctl_group = (gid_t)-1;
 	opt->tx_ip_src = RTE_IPV4(198, 18, 0, 1);
 	opt->tx_ip_dst = RTE_IPV4(198, 18, 0, 2);

@@ -57,6 +57,7 @@ struct options {
 	bool txonly_multi_flow;
 	unsigned int flowgen_flows;
 	enum tx_cksum tx_cksum;
+	bool csum_offload; /* leave sums to NICs that can */
 	bool record_core_cycles;
 	bool record_burst_stats;
 	char port_name[RTE_MAX_ETHPORTS][IF_NAMESIZE]; /* "" : pN */

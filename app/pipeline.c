@@ -5,7 +5,8 @@
 /*
  * THE MAP. A packet's way, one burst at a time on one lcore:
  *
- *   rx burst -> ingress hook -> forward mode -> egress hook -> sched_nolock -> tx burst
+ *   rx burst -> ingress hook -> forward mode -> egress hook -> root hook -> sched_nolock -> tx
+ * burst
  *
  * A vector is up to 64 packets of the burst; their views are filled when a stage first asks.
  */
@@ -13,6 +14,7 @@
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 
+#include "app.h"
 #include "forward/forward.h"
 #include "pipeline.h"
 #include "port.h"
@@ -60,8 +62,13 @@ pipeline_send(
 		return;
 	}
 	hook(worker, &port->egress, port, vector);
+	hook(worker, &port->root, port, vector);
 	if (unlikely((n = vector->n) == 0))
 		return;
+	/* What this port's NIC cannot do of the sums that were left to one, and virtio's "none". */
+	if (unlikely(csum_action_pending(vector->pkts, n)))
+		csum_action_complete(
+			worker->app->csum, worker->id, vector->pkts, n, port->csum_offloads);
 	sent = sched_nolock_enqueue(port->sched[queue], worker->id, vector->pkts, n);
 	count(&worker->tx[port->id].packets, sent);
 	if (unlikely(sent < n)) {

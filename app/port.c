@@ -15,6 +15,10 @@
 #include "app.h"
 #include "port.h"
 
+#define CSUM_OFFLOADS \
+	(RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM | \
+		RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_SCTP_CKSUM)
+
 const char *
 port_name_check(const char *name)
 {
@@ -65,6 +69,21 @@ port_tx(void *arg, struct rte_mbuf **pkts, uint16_t n)
 	const struct port_txq *txq = arg;
 
 	return rte_eth_tx_burst(txq->port, txq->queue, pkts, n);
+}
+
+/* A port that computes checksums has its packets prepared first. */
+static uint16_t
+port_tx_prepared(void *arg, struct rte_mbuf **pkts, uint16_t n)
+{
+	const struct port_txq *txq = arg;
+	uint16_t ready = rte_eth_tx_prepare(txq->port, txq->queue, pkts, n);
+	uint16_t sent = rte_eth_tx_burst(txq->port, txq->queue, pkts, ready);
+
+	if (likely(ready == n) || sent < ready)
+		return sent;
+	/* pkts[ready] would be refused for ever. */
+	drop(drops_self(&app), DROP_TX_INVALID, pkts + ready, 1);
+	return sent + 1;
 }
 
 static void
@@ -123,6 +142,12 @@ failed(const struct port *port, const char *what, int err)
 	return -1;
 }
 
+static uint64_t
+tx_offloads(const struct port *port)
+{
+	return port->csum_offloads | (port->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS);
+}
+
 static int
 port_configure(struct app *a, struct port *port)
 {
@@ -147,7 +172,7 @@ port_configure(struct app *a, struct port *port)
 		if (conf.rx_adv_conf.rss_conf.rss_hf == 0)
 			conf.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
 	}
-	conf.txmode.offloads = port->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+	conf.txmode.offloads = tx_offloads(port);
 	if ((ret = rte_eth_dev_configure(port->id, port->n_rxq, port->n_txq, &conf)) != 0)
 		return failed(port, "cannot be configured", ret);
 	port->n_rxd = a->opt.n_rxd;
@@ -166,7 +191,7 @@ port_queues(struct app *a, struct port *port)
 
 	if ((port->pool = pool) == NULL)
 		return -1;
-	txconf.offloads = port->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+	txconf.offloads = tx_offloads(port);
 	for (uint16_t q = 0; q < port->n_rxq; q++) {
 		ret = rte_eth_rx_queue_setup(
 			port->id, q, port->n_rxd, (unsigned int)socket, NULL, pool);
@@ -197,7 +222,7 @@ port_schedulers(struct app *a, struct port *port)
 		conf.class_offset = a->meta_offset + (int)offsetof(struct packet_meta, classid);
 		conf.socket = socket_of(port->id);
 		conf.bypass = true;
-		conf.tx = port_tx;
+		conf.tx = port->csum_offloads != 0 ? port_tx_prepared : port_tx;
 		conf.tx_arg = txq;
 		conf.drop = port_flushed;
 		conf.rcu = a->rcu;
@@ -255,6 +280,18 @@ port_start(struct app *a, struct port *port)
 	return 0;
 }
 
+/* Actions leave a sum if some port's NIC would do it; pipeline_send() completes it for the others.
+ */
+static void
+csum_offload_refresh(struct app *a)
+{
+	uint64_t some = 0;
+
+	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++)
+		some |= a->ports[i].used ? a->ports[i].csum_offloads : 0;
+	csum_action_offload_set(a->csum, some);
+}
+
 int
 port_open(struct app *a, uint16_t id)
 {
@@ -271,6 +308,8 @@ port_open(struct app *a, uint16_t id)
 		return -1;
 	if ((ret = rte_eth_dev_info_get(id, &port->info)) != 0)
 		return failed(port, "gives no information", ret);
+	if (a->opt.csum_offload)
+		port->csum_offloads = port->info.tx_offload_capa & CSUM_OFFLOADS;
 	port->n_rxq = a->opt.n_rxq;
 	port->n_txq = a->opt.n_txq;
 	port->txqueuelen = SCHED_NOLOCK_LIMIT_DEFAULT;
@@ -285,6 +324,7 @@ port_open(struct app *a, uint16_t id)
 	}
 	port->ifindex = ++a->last_ifindex;
 	port->used = true;
+	csum_offload_refresh(a);
 	atomic_store_explicit(&port->up, true, memory_order_release);
 	return 0;
 }

@@ -38,6 +38,8 @@ struct port {
 	/* Workers read these. */
 	_Atomic bool up; /* administratively; down drops both ways */
 	struct classifier_hook ingress, egress;
+	struct classifier_hook root; /* filters of a root prio: choose the band */
+	uint64_t csum_offloads; /* RTE_ETH_TX_OFFLOAD_*_CKSUM in use */
 	uint16_t id;
 	uint32_t ifindex;
 	uint16_t n_txq;

@@ -57,7 +57,8 @@ show_rxtx_config(struct app *a)
 			port->name, port->n_rxq, port->n_txq);
 		printf("    RX desc=%u TX desc=%u txqueuelen=%u Tx offloads=0x%" PRIx64 "\n",
 			port->n_rxd, port->n_txd, port->txqueuelen,
-			port->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS);
+			port->csum_offloads |
+				(port->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS));
 	}
 }
 

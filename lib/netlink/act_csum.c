@@ -43,6 +43,7 @@ csum_parse(struct netlink_request *req, const struct nlattr *options,
 	*params = csum_action_params_create(parm.update_flags, parm.action);
 	if (*params == NULL)
 		return netlink_fail(req, -rte_errno, options, "csum: %s", strerror(rte_errno));
+	csum_action_params_attach(*params, req->conf->csum);
 	return 0;
 }
 

@@ -26,6 +26,7 @@
 #include "rcu/rcu.h"
 #include "sched_nolock/sched_nolock.h"
 
+struct csum_action;
 struct netlink_server;
 
 #define NETLINK_ALIAS_MAX 256 /* IFALIASZ */
@@ -96,6 +97,7 @@ struct netlink_conf {
 	struct rcu *rcu;
 	struct action_table *actions;
 	struct classifier *classifier;
+	struct csum_action *csum; /* what csum actions count in; NULL: nothing */
 	const struct netlink_dev_ops *dev_ops;
 	void *dev_arg;
 	/* One line for the operator's log (a client came, was cut off), without newline. May be NULL. */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+#ifndef APP_TELEMETRY_H
+#define APP_TELEMETRY_H
+
+#include <stdbool.h>
+
+/* Registers /millrace/drops and /millrace/csum, once. 0 or -errno. */
+int telemetry_register(void);
+/* Whether they answer: from the time `app` is open until it is taken apart. */
+void telemetry_serve(bool on);
+
+#endif /* APP_TELEMETRY_H */
