@@ -330,7 +330,7 @@ tc_action_put(struct netlink_put *put, struct action *action, uint32_t ref)
 }
 
 void
-tc_action_put_terse(struct netlink_put *put, const struct action *action)
+tc_action_put_terse(struct netlink_put *put, const struct action *action, bool with_index)
 {
 	const struct action_params *params = action_params(action);
 	struct action_stats stats;
@@ -338,7 +338,8 @@ tc_action_put_terse(struct netlink_put *put, const struct action *action)
 	action_stats_get(action, &stats);
 	netlink_put_string(put, TCA_ACT_KIND, action->ops->kind);
 	stats_put(put, &stats);
-	netlink_put_u32(put, TCA_ACT_INDEX, action->index);
+	if (with_index)
+		netlink_put_u32(put, TCA_ACT_INDEX, action->index);
 	if (params->cookie_len > 0)
 		netlink_put_data(put, TCA_ACT_COOKIE, params->cookie, params->cookie_len);
 }
@@ -355,6 +356,23 @@ tc_actions_put(struct netlink_put *put, uint16_t type, struct action *const *act
 	for (uint32_t i = 0; i < n; i++) {
 		entry = netlink_put_nest(put, (uint16_t)(i + 1));
 		tc_action_put(put, actions[i], ref);
+		netlink_put_nest_end(put, entry);
+	}
+	netlink_put_nest_end(put, list);
+}
+
+void
+tc_actions_put_terse(
+	struct netlink_put *put, uint16_t type, struct action *const *actions, uint32_t n)
+{
+	struct nlattr *list, *entry;
+
+	if (n == 0)
+		return;
+	list = netlink_put_nest(put, type);
+	for (uint32_t i = 0; i < n; i++) {
+		entry = netlink_put_nest(put, (uint16_t)(i + 1));
+		tc_action_put_terse(put, actions[i], false);
 		netlink_put_nest_end(put, entry);
 	}
 	netlink_put_nest_end(put, list);

@@ -327,7 +327,7 @@ dump_fill(struct netlink_request *req, const struct dump_filter *filter, struct 
 		if (dump_wants(filter, action)) {
 			entry = netlink_put_nest(put, (uint16_t)n);
 			if ((filter->flags & TCA_ACT_FLAG_TERSE_DUMP) != 0)
-				tc_action_put_terse(put, action);
+				tc_action_put_terse(put, action, true);
 			else
 				tc_action_put(put, action, 0);
 			netlink_put_nest_end(put, entry);

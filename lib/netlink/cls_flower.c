@@ -532,11 +532,21 @@ flower_put(
 	tc_actions_put(put, TCA_FLOWER_ACT, conf->actions, conf->n_actions, 0);
 }
 
+static void
+flower_put_terse(struct netlink_put *put, const struct classifier_rule *rule)
+{
+	const struct classifier_rule_conf *conf = classifier_rule_conf(rule);
+
+	netlink_put_u32(put, TCA_FLOWER_FLAGS, conf->flags | TCA_CLS_FLAGS_NOT_IN_HW);
+	tc_actions_put_terse(put, TCA_FLOWER_ACT, conf->actions, conf->n_actions);
+}
+
 static struct netlink_filter_kind flower_kind = {
 	.name = "flower",
 	.kind = CLASSIFIER_FLOWER,
 	.parse = flower_parse,
 	.put = flower_put,
+	.put_terse = flower_put_terse,
 };
 
 static void __attribute__((constructor)) flower_register(void)

@@ -33,6 +33,7 @@ struct filter_request {
 	uint16_t protocol; /* host order */
 	struct tc_block *at;
 	struct classifier_rule *first; /* of (chain, prio), or NULL */
+	bool terse;
 };
 
 int
@@ -131,7 +132,7 @@ filter_header(const struct tc_block *at, const struct classifier_place *place, u
 /* rule NULL: the priority as such, which Linux puts before its rules */
 static void
 filter_put(struct netlink_server *server, struct netlink_put *put,
-	const struct classifier_place *place, const struct classifier_rule *rule)
+	const struct classifier_place *place, const struct classifier_rule *rule, bool terse)
 {
 	const struct netlink_filter_kind *kind = netlink_filter_kind_of(place->kind);
 	struct nlattr *options;
@@ -141,7 +142,10 @@ filter_put(struct netlink_server *server, struct netlink_put *put,
 	if (rule == NULL)
 		return;
 	options = netlink_put_nest(put, TCA_OPTIONS);
-	kind->put(server, put, rule);
+	if (terse)
+		kind->put_terse(put, rule);
+	else
+		kind->put(server, put, rule);
 	netlink_put_nest_end(put, options);
 }
 
@@ -157,20 +161,20 @@ filter_notify(struct netlink_request *req, uint16_t type, const struct tc_block 
 		!netlink_notify_begin(
 			req->server, req, &put, type, req->nlh->nlmsg_flags, &tcm, sizeof(tcm)))
 		return;
-	filter_put(req->server, &put, place, rule);
+	filter_put(req->server, &put, place, rule, false);
 	netlink_notify_end(req->server, req, &put, NETLINK_ROUTE, RTNLGRP_TC);
 }
 
 static int
 filter_put_one(struct netlink_request *req, uint16_t flags, const struct tc_block *at,
-	const struct classifier_place *place, const struct classifier_rule *rule)
+	const struct classifier_place *place, const struct classifier_rule *rule, bool terse)
 {
 	struct tcmsg tcm = filter_header(at, place, rule != NULL ? place->handle : 0);
 	struct netlink_put put;
 
 	if (!netlink_put_begin(req, &put, RTM_NEWTFILTER, flags, &tcm, sizeof(tcm)))
 		return -EMSGSIZE;
-	filter_put(req->server, &put, place, rule);
+	filter_put(req->server, &put, place, rule, terse);
 	return netlink_put_end(req, &put) ? 0 : -EMSGSIZE;
 }
 
@@ -383,7 +387,7 @@ filter_get(struct netlink_request *req)
 	if ((ret = request_find_block(req, &r)) != 0 || (ret = find_prio(req, &r, -EINVAL)) != 0 ||
 		(ret = find_rule(req, &r, &rule)) != 0)
 		return ret;
-	return filter_put_one(req, 0, r.at, &classifier_rule_conf(rule)->place, rule);
+	return filter_put_one(req, 0, r.at, &classifier_rule_conf(rule)->place, rule, false);
 }
 
 /* Where a dump stands: the last rule that was put, and the priority that was announced. */
@@ -422,11 +426,15 @@ dump_rules(struct netlink_request *req, const struct filter_request *r)
 	while ((rule = classifier_rule_next(r->at->block, &at)) != NULL) {
 		if (dump_wants(r, &at)) {
 			if (req->cursor[CURSOR_ANNOUNCED] != announced(&at)) {
-				if (filter_put_one(req, NLM_F_MULTI, r->at, &at, NULL) != 0)
+				if (filter_put_one(req, NLM_F_MULTI, r->at, &at, NULL, false) != 0)
 					return 1;
 				req->cursor[CURSOR_ANNOUNCED] = announced(&at);
 			}
-			if (filter_put_one(req, NLM_F_MULTI, r->at, &at, rule) != 0)
+			if (r->terse && netlink_filter_kind_of(at.kind)->put_terse == NULL)
+				return netlink_fail(req, -EOPNOTSUPP, r->tb[TCA_DUMP_FLAGS],
+					"TCA_DUMP_FLAGS: there are no terse dumps of \"%s\"",
+					netlink_filter_kind_of(at.kind)->name);
+			if (filter_put_one(req, NLM_F_MULTI, r->at, &at, rule, r->terse) != 0)
 				return 1;
 		}
 		req->cursor[CURSOR_CHAIN] = at.chain;
@@ -437,16 +445,17 @@ dump_rules(struct netlink_request *req, const struct filter_request *r)
 }
 
 static int
-dump_check(struct netlink_request *req, const struct filter_request *r)
+dump_flags(struct netlink_request *req, struct filter_request *r)
 {
 	struct nla_bitfield32 flags;
 
 	if (r->tb[TCA_DUMP_FLAGS] == NULL)
 		return 0;
 	memcpy(&flags, mnl_attr_get_payload(r->tb[TCA_DUMP_FLAGS]), sizeof(flags));
-	if ((flags.value & TCA_DUMP_FLAGS_TERSE) != 0)
-		return netlink_fail(req, -EOPNOTSUPP, r->tb[TCA_DUMP_FLAGS],
-			"TCA_DUMP_FLAGS: terse dumps are not supported");
+	if (((flags.value | flags.selector) & ~(uint32_t)TCA_DUMP_FLAGS_TERSE) != 0)
+		return netlink_fail(req, -EINVAL, r->tb[TCA_DUMP_FLAGS],
+			"TCA_DUMP_FLAGS has bits that are not known");
+	r->terse = flags.value != 0;
 	return 0;
 }
 
@@ -458,7 +467,7 @@ filter_dump(struct netlink_request *req)
 	uint64_t generation;
 	int ret;
 
-	if ((ret = request_parse(req, &r)) != 0 || (ret = dump_check(req, &r)) != 0)
+	if ((ret = request_parse(req, &r)) != 0 || (ret = dump_flags(req, &r)) != 0)
 		return ret;
 	/* no such qdisc: nothing to show, and nothing more if it went away meanwhile */
 	if (tc_block_find(req, r.tcm, true, &r.at) != 0) {

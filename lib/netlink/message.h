@@ -219,6 +219,8 @@ struct netlink_filter_kind {
 		struct classifier_rule_conf *conf, struct flower_match *match);
 	void (*put)(struct netlink_server *server, struct netlink_put *put,
 		const struct classifier_rule *rule);
+	/* Flags and actions without their parameters. NULL: such dumps are refused, as by Linux. */
+	void (*put_terse)(struct netlink_put *put, const struct classifier_rule *rule);
 	STAILQ_ENTRY(netlink_filter_kind) next;
 };
 void netlink_filter_kind_register(struct netlink_filter_kind *kind);

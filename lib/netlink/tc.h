@@ -131,9 +131,12 @@ void tc_actions_release(struct action *const *actions, uint32_t n);
  */
 void tc_actions_put(struct netlink_put *put, uint16_t type, struct action *const *actions,
 	uint32_t n, uint32_t ref);
+/* The same with no more than kind, cookie and statistics of each. */
+void tc_actions_put_terse(
+	struct netlink_put *put, uint16_t type, struct action *const *actions, uint32_t n);
 /* Puts one action's attributes, or no more than kind, index, cookie and statistics. */
 void tc_action_put(struct netlink_put *put, struct action *action, uint32_t ref);
-void tc_action_put_terse(struct netlink_put *put, const struct action *action);
+void tc_action_put_terse(struct netlink_put *put, const struct action *action, bool with_index);
 
 /* In action_params.hw_stats: TCA_ACT_HW_STATS was given ("disabled" is 0 there). */
 #define TC_HW_STATS_ASKED 0x80000000u

@@ -26,7 +26,7 @@ import time
 
 FILES = [
     'actions/csum.json', 'actions/gact.json', 'actions/mirred.json', 'filters/matchall.json',
-    'qdiscs/fifo.json', 'qdiscs/ingress.json', 'qdiscs/mq.json', 'qdiscs/pfifo_fast.json',
+    'filters/tests.json', 'qdiscs/fifo.json', 'qdiscs/ingress.json', 'qdiscs/mq.json', 'qdiscs/pfifo_fast.json',
     'qdiscs/prio.json',
 ]
 
@@ -42,7 +42,7 @@ EXCEPTIONS = {
     '2f82': 'wants 256 Tx queues, of which the program takes %d' % QUEUES_MAX,
 }
 
-PORTS = ['v0p0', 'v0p1', 'dummy1', 'eth0', 'lo']
+PORTS = ['v0p0', 'v0p1', 'v0p2', 'dummy1', 'eth0', 'lo']
 
 # Making and removing devices is the host's business; the ports are there all the time.
 HOST = re.compile(
@@ -53,7 +53,8 @@ HOST = re.compile(
 class Millrace:
     """The program on ports that lead nowhere, and tools that reach it."""
 
-    def __init__(self, build, queues):
+    def __init__(self, build, cases, queues):
+        self.scripts = os.path.dirname(os.path.abspath(cases))
         self.dir = tempfile.mkdtemp(prefix='tdc-')
         self.socket = os.path.join(self.dir, 'ctl')
         self.exec = os.path.join(build, 'exec/millrace-exec')
@@ -80,15 +81,15 @@ class Millrace:
     def names(self):
         tool = '%s -s %s ' % (self.exec, self.socket)
         return {'TC': tool + shutil.which('tc'), 'IP': tool + shutil.which('ip'),
-                'DEV0': 'v0p0', 'DEV1': 'v0p1', 'DEV2': '', 'DUMMY': 'dummy1', 'ETH': 'eth0',
+                'DEV0': 'v0p0', 'DEV1': 'v0p1', 'DEV2': 'v0p2', 'DUMMY': 'dummy1', 'ETH': 'eth0',
                 'BATCH_FILE': os.path.join(self.dir, 'batch'), 'BATCH_DIR': self.dir,
                 'NS': 'tcut', 'EBPFDIR': './'}
 
     def run(self, command):
         for name, value in self.names().items():
             command = re.sub(r'\$\{?%s\b\}?' % name, value, command)
-        done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, cwd=self.dir,
-                              stderr=subprocess.PIPE, timeout=60, universal_newlines=True)
+        done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, cwd=self.scripts,
+                              stderr=subprocess.PIPE, timeout=300, universal_newlines=True)
         if self.proc.poll() is not None:
             raise SystemExit('millrace died (%d) after: %s' % (self.proc.returncode, command))
         return done.returncode, done.stdout, done.stderr
@@ -215,7 +216,7 @@ def main():
     count = {'ok': 0, 'exception': 0, 'FAILED': 0}
     cases = list(load(args.cases, args.wanted))
     for queues in sorted({queues_of(case) for _, case in cases}):
-        millrace = Millrace(os.path.abspath(args.build), queues)
+        millrace = Millrace(os.path.abspath(args.build), args.cases, queues)
         try:
             for name, case in cases:
                 if queues_of(case) == queues:

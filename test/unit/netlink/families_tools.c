@@ -325,8 +325,9 @@ filter_matchall(void **state)
 	RUN(0, "tc filter del dev p0 ingress");
 	RUN(0, "tc filter show dev p0 ingress");
 	OUT_IS("");
+	RUN(0, "tc filter add dev p0 ingress prio 1 protocol ip matchall action pass");
 	RUN(1, "tc -br filter show dev p0 ingress");
-	OUT_HAS("terse dumps are not supported");
+	OUT_HAS("there are no terse dumps of \"matchall\"");
 	families_destroy(f);
 }
 
@@ -383,6 +384,9 @@ flower(void **state)
 		"dst_port 5 action drop");
 	RUN(0, "tc filter get dev p0 ingress prio 1 protocol ip handle 7 flower");
 	OUT_HAS("ip_proto sctp\n  dst_port 5\n");
+	RUN(0, "tc -br filter show dev p0 ingress");
+	OUT_HAS("flower chain 0 handle 0x7 \n  not_in_hw\n\taction order 1: ");
+	assert_null(strstr(out, "ip_proto"));
 	RUN(2, "tc filter add dev p0 ingress prio 2 protocol ip flower ct_state +trk");
 	OUT_HAS("TCA_FLOWER_KEY_CT_STATE is not supported");
 	RUN(2, "tc filter add dev p0 ingress prio 2 protocol ip flower enc_key_id 5");
