@@ -315,6 +315,23 @@ copies_of_descriptors(void)
 	CHECK(send(c, buf, 1, 0) == -1 && errno == EBADF);
 }
 
+static bool
+is_netlink(int fd)
+{
+	struct sockaddr_nl got;
+	socklen_t len = sizeof(got);
+
+	return getsockname(fd, (struct sockaddr *)&got, &len) == 0 && got.nl_family == AF_NETLINK;
+}
+
+/* Closed, the number stands for what is opened next. */
+static bool
+becomes_a_file(int fd)
+{
+	return close(fd) == 0 && open("/dev/null", O_RDWR) == fd && write(fd, "x", 1) == 1 &&
+		read(fd, buf, 1) == 0;
+}
+
 static void
 children(void)
 {
@@ -323,16 +340,16 @@ children(void)
 
 	CHECK(works(fd, 1));
 	if ((pid = fork()) == 0)
-		_exit(works(fd, 2) && works(fd, 3) ? 0 : 1);
+		_exit(works(fd, 2) && works(fd, 3) && becomes_a_file(fd) ? 0 : 1);
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
-	CHECK(works(fd, 4));
+	CHECK(works(fd, 4) && is_netlink(fd));
 	/* What a child of vfork() closes stays open here. */
 	if ((pid = vfork()) == 0) {
 		close(fd);
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
-	CHECK(works(fd, 5));
+	CHECK(works(fd, 5) && is_netlink(fd));
 	close(fd);
 }
 
