@@ -54,7 +54,7 @@ device_next(void *arg, uint32_t after, struct netlink_dev *dev)
 	dev->txqueuelen = port->txqueuelen;
 	dev->n_rxq = port->n_rxq;
 	dev->n_txq = port->n_txq;
-	dev->up = atomic_load_explicit(&port->up, memory_order_relaxed);
+	dev->up = port_is_up(port);
 	dev->carrier = port->carrier;
 	dev->carrier_changes = port->carrier_changes;
 	dev->promisc = rte_eth_promiscuous_get(id) == 1;

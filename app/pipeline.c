@@ -33,12 +33,6 @@ hook(struct worker *worker, const struct classifier_hook *where, const struct po
 		pipeline_settle(worker, vector, &result);
 }
 
-static inline bool
-port_is_up(const struct port *port)
-{
-	return atomic_load_explicit(&port->up, memory_order_relaxed);
-}
-
 void
 pipeline_receive(struct worker *worker, const struct stream *stream, struct packet_vector *vector)
 {

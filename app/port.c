@@ -368,7 +368,7 @@ void
 port_set_up(struct app *a, struct port *port, bool up)
 {
 	(void)a;
-	if (atomic_load_explicit(&port->up, memory_order_relaxed) == up)
+	if (port_is_up(port) == up)
 		return;
 	/* Drivers without the call (-ENOTSUP) keep their link: the flag alone decides for us. */
 	if (up) {

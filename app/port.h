@@ -60,6 +60,12 @@ struct port {
 	struct rte_eth_stats base; /* what `clear port stats` subtracts */
 } __rte_cache_aligned;
 
+static inline bool
+port_is_up(const struct port *port)
+{
+	return atomic_load_explicit(&port->up, memory_order_relaxed);
+}
+
 /* NULL if a port may be called that, else what is wrong (Linux's dev_valid_name()). */
 const char *port_name_check(const char *name);
 

@@ -60,7 +60,7 @@ show_port_info(struct port *port)
 	printf("Driver name: %s\n", port->info.driver_name);
 	printf("Connect to socket: %d\n", rte_eth_dev_socket_id(port->id));
 	printf("Administrative state: %s\n",
-		atomic_load_explicit(&port->up, memory_order_relaxed) ? "up" : "down");
+		port_is_up(port) ? "up" : "down");
 	printf("Link status: %s\n", link.link_status == RTE_ETH_LINK_UP ? "up" : "down");
 	printf("Link speed: %s\n", rte_eth_link_speed_to_str(link.link_speed));
 	printf("Link duplex: %s\n",
