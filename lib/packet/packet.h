@@ -62,21 +62,17 @@ enum packet_stop {
 	PACKET_STOP_MAX
 };
 
-/* enum packet_stop -> name of its counter ("malformed_l3") and one-line text; "?" beyond the list.
- */
+/* Name of a stop's counter ("malformed_l3") and one-line text; "?" beyond the list. */
 const char *packet_stop_name(unsigned int stop);
 const char *packet_stop_text(unsigned int stop);
 
-/* flags of a view */
+/* Flags of a view. */
 #define PACKET_F_L3 0x01 /* IPv4 or IPv6 whose fixed header and lengths were checked */
 #define PACKET_F_FRAGMENT 0x02 /* offset > 0 or MF set */
 #define PACKET_F_FIRST_FRAG 0x04 /* ... with offset 0 */
-#define PACKET_F_ROUTED \
-	0x08 /* dst_off is not the header's destination (routing header, source route) */
-#define PACKET_F_CUT \
-	0x10 /* the header claims more bytes than the frame has: L ends with the frame */
-#define PACKET_F_HOME 0x20 /* src_off is a home address option's address, not the header's source \
-			    */
+#define PACKET_F_ROUTED 0x08 /* dst_off is not in the header: routing header, source route */
+#define PACKET_F_CUT 0x10 /* the header claims more than the frame has: L ends with the frame */
+#define PACKET_F_HOME 0x20 /* src_off is not in the header: home address option */
 
 #define PACKET_VLAN_MAX 3
 /* Extension headers that are walked in one packet; one more is PACKET_STOP_EXT_LIMIT. */
@@ -86,11 +82,12 @@ struct packet_view {
 	uint32_t l3_end; /* one past the last byte of L; l3_off where layer 3 is malformed */
 	uint16_t l3_off; /* layer 3 header, after all tags */
 	uint16_t l4_off; /* layer 4 header; 0 unless stop is NONE */
-	uint16_t dst_off; /* destination for the pseudo-header: the final one; 0 without PACKET_F_L3
-			   */
-	uint16_t src_off; /* source for the pseudo-header; 0 without PACKET_F_L3 */
-	uint16_t ether_type; /* after the tags, host order; the outermost unread type where parsing
-				stopped in layer 2 */
+	/* Addresses for the pseudo-header, the destination being the final one; 0 without F_L3. */
+	uint16_t dst_off;
+	uint16_t src_off;
+	/* After the tags, host order; the outermost unread type where parsing stopped in layer 2.
+	 */
+	uint16_t ether_type;
 	/*
 	 * Where stop is OPAQUE, the header that cannot be looked through (AH, ESP, ...); in a first
 	 * fragment, its layer 4 header if it begins inside L; else 0.
