@@ -209,8 +209,8 @@ prio_reclaim(struct rcu_head *head)
 	struct classifier_prio *prio = RTE_PTR_SUB(head, offsetof(struct classifier_prio, rcu));
 
 	/*
-	 * A step each time: rules that are left; a round for those that are deferred twice and know
-	 * the priority till then; tables.
+	 * A step each time: rules that are left; a round for replaced ones, which are deferred
+	 * twice and know the priority till then; tables.
 	 */
 	if (prio->rules.count != 0)
 		reap(prio, REAP_EACH);

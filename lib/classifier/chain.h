@@ -73,14 +73,18 @@ struct classifier_prio {
 };
 
 /*
- * A rule is a replaced one for a while after another took its place under a different mask: a
- * worker that still finds it goes on to its successor. A dead one is not to be found through such
- * either.
+ * A change that moves a rule under another mask leaves the old one in its table for a grace period:
+ * a worker that had passed the other mask before comes to it, and goes on to what took its place.
  */
 enum rule_state {
 	RULE_LIVE,
 	RULE_REPLACED,
-	RULE_DEAD,
+};
+
+/* Where all replaced forms of one rule lead. */
+struct rule_lead {
+	_Atomic(struct classifier_rule *) rule; /* workers: its form now, NULL once it is deleted */
+	uint32_t refs; /* forms that know of it */
 };
 
 /*
@@ -90,15 +94,16 @@ enum rule_state {
 struct classifier_rule {
 	struct rcu_head rcu;
 	struct classifier_prio *prio;
-	struct flower_mask *mask; /* workers, of a successor; NULL: matchall */
+	struct flower_mask *mask; /* workers, behind a lead; NULL: matchall */
 	uint32_t handle;
 	uint8_t flags; /* TCA_CLS_FLAGS_* */
-	bool led_to; /* a replaced rule leads, or led, here */
+	bool unlinked; /* replaced, and its place in the table is taken already */
 	_Atomic uint8_t state; /* workers: enum rule_state */
 	uint8_t n_words; /* workers */
 	uint32_t counter; /* workers: packets that matched */
 	uint32_t classid; /* workers */
-	_Atomic(struct classifier_rule *) successor; /* workers */
+	struct rule_lead
+		*lead; /* workers, of a replaced rule; NULL: never was under another mask */
 	uint64_t words[]; /* workers; struct action_list follows */
 };
 static_assert(sizeof(struct classifier_rule) == 64, "rules are counted in millions");

@@ -324,9 +324,13 @@ flower_fini(struct classifier_prio *prio)
 	return true;
 }
 
-/* The rule with the same words, or NULL. */
+/*
+ * The live rule with the same words as `rule`, or NULL; and a replaced form of what `lead` leads to
+ * with those words, in *form.
+ */
 static struct classifier_rule *
-find_equal(const struct flower_mask *mask, uint32_t hash, const struct classifier_rule *rule)
+find_equal(const struct flower_mask *mask, uint32_t hash, const struct classifier_rule *rule,
+	const struct rule_lead *lead, struct classifier_rule **form)
 {
 	const struct bucket *b = rule_table_bucket(&mask->table, hash);
 
@@ -335,13 +339,14 @@ find_equal(const struct flower_mask *mask, uint32_t hash, const struct classifie
 			uint64_t entry = atomic_load_explicit(&b->entry[e], memory_order_relaxed);
 			struct classifier_rule *there = entry_rule(entry);
 
-			if (there == NULL || entry >> ENTRY_TAG_SHIFT != entry_tag(hash))
-				continue;
-			if (atomic_load_explicit(&there->state, memory_order_relaxed) ==
-					RULE_LIVE &&
+			if (there == NULL || entry >> ENTRY_TAG_SHIFT != entry_tag(hash) ||
 				memcmp(there->words, rule->words,
-					rule->n_words * sizeof(rule->words[0])) == 0)
+					rule->n_words * sizeof(rule->words[0])) != 0)
+				continue;
+			if (atomic_load_explicit(&there->state, memory_order_relaxed) == RULE_LIVE)
 				return there;
+			if (lead != NULL && there->lead == lead)
+				*form = there;
 		}
 	}
 	return NULL;
@@ -358,44 +363,92 @@ fill_words(struct classifier_rule *rule, struct flower_mask *mask,
 		rule->words[mask->n_words] = pattern->range;
 }
 
-/* From now on a worker that finds `old` goes on to `rule`. */
-static void
-lead_on(struct classifier_rule *old, struct classifier_rule *rule)
+/* Has `old`, and with it all its earlier forms, share a lead with `rule`. */
+static int
+share_lead(struct classifier_rule *old, struct classifier_rule *rule)
 {
-	rule->led_to = true;
-	/* Release, and in this order: who sees the state sees the successor, whole. */
-	atomic_store_explicit(&old->successor, rule, memory_order_release);
-	atomic_store_explicit(&old->state, RULE_REPLACED, memory_order_release);
+	struct rule_lead *lead = old->lead;
+
+	if (lead == NULL) {
+		if ((lead = calloc(1, sizeof(*lead))) == NULL)
+			return -ENOMEM;
+		atomic_init(&lead->rule, old);
+		old->lead = lead;
+		lead->refs = 1;
+	}
+	rule->lead = lead;
+	lead->refs++;
+	return 0;
 }
 
-/* Puts the rule into the table, in the place of `old` where a packet could match both there. */
-static int
-place_rule(struct classifier_rule *rule, struct classifier_rule *old, uint32_t hash,
-	enum flower_old *fate)
+static void
+lead_to(struct rule_lead *lead, struct classifier_rule *rule)
 {
-	struct flower_mask *mask = rule->mask;
+	/* Release: who comes by way of a replaced form sees the rule whole. */
+	if (lead != NULL)
+		atomic_store_explicit(&lead->rule, rule, memory_order_release);
+}
+
+void
+flower_forget(struct classifier_rule *rule)
+{
+	if (rule->lead != NULL && --rule->lead->refs == 0)
+		free(rule->lead);
+	rule->lead = NULL;
+}
+
+/* Both are in the same table, and a packet could match both: they change places. */
+static bool
+same_place(const struct classifier_rule *old, const struct classifier_rule *rule)
+{
+	return old->mask == rule->mask &&
+		memcmp(old->words, rule->words, old->mask->n_words * sizeof(old->words[0])) == 0;
+}
+
+/* The new form is where workers find it: what becomes of the old one. */
+static enum flower_old
+put_aside(struct classifier_rule *old, struct classifier_rule *rule)
+{
+	lead_to(rule->lead, rule);
+	if (old->mask == rule->mask) {
+		/* No packet matches both. */
+		rule_table_remove(&old->mask->table, rule_hash(old), old);
+		return FLOWER_OLD_GONE;
+	}
+	/* Release: who sees the state sees the lead. */
+	atomic_store_explicit(&old->state, RULE_REPLACED, memory_order_release);
+	return FLOWER_OLD_LINGERS;
+}
+
+/*
+ * Puts the rule into the table. `form`, a replaced form of it with the same key, gives way to it,
+ * so that a table has at most one entry for each key of a rule, however often that changes.
+ */
+static int
+place_rule(struct classifier_rule *rule, struct classifier_rule *old, struct classifier_rule *form,
+	uint32_t hash, enum flower_old *fate)
+{
+	struct rule_table *table = &rule->mask->table;
 	int rc;
 
-	if (old != NULL && old->mask == mask &&
-		memcmp(old->words, rule->words, mask->n_words * sizeof(rule->words[0])) == 0) {
-		rule_table_swap(&mask->table, hash, old, rule);
-		if (old->led_to)
-			lead_on(old, rule);
-		*fate = FLOWER_OLD_GONE;
-		return 0;
-	}
-	if ((rc = rule_table_insert(&mask->table, hash, rule)) != 0)
+	if (old != NULL && (old->lead != NULL || old->mask != rule->mask) &&
+		(rc = share_lead(old, rule)) != 0)
 		return rc;
-	if (old == NULL)
-		return 0;
-	if (old->mask == mask && !old->led_to) {
-		/* No packet matches both. */
-		rule_table_remove(&mask->table, rule_hash(old), old);
+	if (old != NULL && same_place(old, rule)) {
+		rule_table_swap(table, hash, old, rule);
+		lead_to(rule->lead, rule);
 		*fate = FLOWER_OLD_GONE;
 		return 0;
 	}
-	lead_on(old, rule);
-	*fate = FLOWER_OLD_LINGERS;
+	if (form != NULL) {
+		rule_table_swap(table, hash, form, rule);
+		form->unlinked = true;
+	} else if ((rc = rule_table_insert(table, hash, rule)) != 0) {
+		flower_forget(rule);
+		return rc;
+	}
+	if (old != NULL)
+		*fate = put_aside(old, rule);
 	return 0;
 }
 
@@ -405,21 +458,21 @@ flower_publish(struct classifier_prio *prio, const struct flower_pattern *patter
 {
 	uint32_t mask_hash = pattern_hash(pattern), hash;
 	struct flower_mask *mask = mask_find(&prio->flower, pattern, mask_hash), *fresh = NULL;
-	struct classifier_rule *equal;
+	struct classifier_rule *equal, *form = NULL;
 	int rc = -ENOMEM;
 
 	if (mask == NULL && (mask = fresh = mask_make(prio, pattern)) == NULL)
 		return -ENOMEM;
 	fill_words(rule, mask, pattern);
 	hash = rule_hash(rule);
-	equal = find_equal(mask, hash, rule);
+	equal = find_equal(mask, hash, rule, old != NULL ? old->lead : NULL, &form);
 	if (equal != NULL && equal != old)
 		return -EEXIST;
 	if (fresh != NULL && (rc = mask_publish(fresh, mask_hash)) != 0) {
 		mask_free_unpublished(fresh);
 		return rc;
 	}
-	if ((rc = place_rule(rule, old, hash, fate)) != 0 && fresh != NULL)
+	if ((rc = place_rule(rule, old, form, hash, fate)) != 0 && fresh != NULL)
 		mask_unpublish(fresh);
 	return rc;
 }
@@ -429,10 +482,10 @@ flower_unpublish(struct classifier_rule *rule)
 {
 	struct flower_mask *mask = rule->mask;
 
-	/* Release: with what went before; a worker that comes by way of a replaced rule stops here.
-	 */
-	if (rule->led_to && atomic_load_explicit(&rule->state, memory_order_relaxed) == RULE_LIVE)
-		atomic_store_explicit(&rule->state, RULE_DEAD, memory_order_release);
+	if (rule->unlinked)
+		return;
+	if (atomic_load_explicit(&rule->state, memory_order_relaxed) == RULE_LIVE)
+		lead_to(rule->lead, NULL);
 	rule_table_remove(&mask->table, rule_hash(rule), rule);
 	if (mask->table.count == 0)
 		mask_unpublish(mask);

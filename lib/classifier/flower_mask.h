@@ -90,8 +90,7 @@ flower_matches(
 /* What has become of a replaced rule. */
 enum flower_old {
 	FLOWER_OLD_GONE, /* no worker comes to it any more */
-	FLOWER_OLD_LINGERS, /* it leads to its successor: flower_unpublish() it after a grace period
-			     */
+	FLOWER_OLD_LINGERS, /* it leads on: flower_unpublish() it after a grace period */
 };
 
 /* flower.c */
@@ -115,6 +114,8 @@ int flower_publish(struct classifier_prio *prio, const struct flower_pattern *pa
 	struct classifier_rule *rule, struct classifier_rule *old, enum flower_old *fate);
 /* Takes the rule out of where workers find it. */
 void flower_unpublish(struct classifier_rule *rule);
+/* Frees what else a rule has that is about to be freed. */
+void flower_forget(struct classifier_rule *rule);
 void flower_show(const struct classifier_rule *rule, struct flower_match *match);
 
 /* flower_key.c */

@@ -40,20 +40,13 @@ key_matches(const struct flower_mask *mask, const struct classifier_rule *rule, 
 		(mask->ranged == 0 || ranges_match(mask, rule, key));
 }
 
-/*
- * The rule to use where a worker found `rule`, whose own key matches: itself, or what took its
- * place under another mask if that matches.
- */
-static __attribute__((noinline)) const struct classifier_rule *
+/* What took the place of a replaced rule, if the packet matches that; else NULL. */
+static const struct classifier_rule *
 follow(const struct classifier_rule *rule, const uint64_t *key)
 {
-	/* Acquire: the state was released after the successor, that after the rule it is. */
-	while (atomic_load_explicit(&rule->state, memory_order_acquire) == RULE_REPLACED)
-		rule = atomic_load_explicit(&rule->successor, memory_order_acquire);
-	if (atomic_load_explicit(&rule->state, memory_order_acquire) == RULE_DEAD ||
-		!key_matches(rule->mask, rule, key))
-		return NULL;
-	return rule;
+	/* Acquire: pairs with the release of lead_to(). It may be replaced in turn: still whole. */
+	rule = atomic_load_explicit(&rule->lead->rule, memory_order_acquire);
+	return rule != NULL && key_matches(rule->mask, rule, key) ? rule : NULL;
 }
 
 static inline bool

@@ -25,19 +25,11 @@ rule_reclaim(struct rcu_head *head)
 	struct classifier_rule *rule = RTE_PTR_SUB(head, offsetof(struct classifier_rule, rcu));
 
 	counter_free(rule->prio->classifier->counters, rule->counter);
+	flower_forget(rule);
 	free(rule);
 }
 
-/* A replaced rule may have led here until now: another grace period. */
-static void
-rule_reclaim_later(struct rcu_head *head)
-{
-	struct classifier_rule *rule = RTE_PTR_SUB(head, offsetof(struct classifier_rule, rcu));
-
-	rcu_defer(rule->prio->classifier->rcu, head, rule_reclaim);
-}
-
-/* A replaced rule that led to its successor: nobody needs it for that any more. */
+/* Nobody comes to its new form by way of this replaced one any more. */
 static void
 rule_unlink(struct rcu_head *head)
 {
@@ -60,8 +52,7 @@ void
 rule_retire(struct classifier_rule *rule)
 {
 	rule_unbind(rule);
-	rcu_defer(rule->prio->classifier->rcu, &rule->rcu,
-		rule->led_to ? rule_reclaim_later : rule_reclaim);
+	rcu_defer(rule->prio->classifier->rcu, &rule->rcu, rule_reclaim);
 }
 
 static void
