@@ -33,12 +33,10 @@ FILES = [
 # Cases that end otherwise than Linux expects, and why that is right or not done.
 BFIFO = 'bfifo is refused: limits in bytes are not supported'
 POLICE = 'police is not there yet'
-PRIO = 'the program does not run filters of a root prio yet'
 QUEUES_MAX = 64
 EXCEPTIONS = {
     'a519': BFIFO, 'a86e': BFIFO, '9ac8': BFIFO, 'c4b6': BFIFO, '1298': BFIFO, '4d39': BFIFO,
     '3329': POLICE, '0eeb': POLICE, 'eee4': POLICE,
-    '7f09': PRIO, '41df': PRIO, '3de5': PRIO, '2c33': PRIO, '7f60': PRIO,
     '2f82': 'wants 256 Tx queues, of which the program takes %d' % QUEUES_MAX,
 }
 
