@@ -98,7 +98,7 @@ await(int fd, const struct row *row)
 			errx(1, "the server left");
 	while (!done) {
 		ssize_t n = recv(fd, buf, sizeof(buf), 0);
-		const struct nlmsghdr *nlh = (const struct nlmsghdr *)(void *)buf;
+		struct nlmsghdr *nlh = (struct nlmsghdr *)(void *)buf;
 
 		if (n <= 0)
 			errx(1, "the server left");
