@@ -279,7 +279,7 @@ take_turn(struct bands *bands, struct bands *oldest, unsigned int band, struct b
 }
 
 /*
- * True if others wait and none of them is far behind self. Who comes after a silence is not owed
+ * True if self has packets, others wait too and none of them is far behind self. Who comes after a silence is not owed
  * for it.
  */
 static bool
@@ -289,6 +289,8 @@ may_go_first(struct bands *bands, unsigned int self)
 	bool wait = false, first = true;
 	unsigned int w;
 
+	if (bands->looks[self].gen == bands->looks[self].seen)
+		return false;
 	for (w = 0; w < bands->n_workers; w++) {
 		if (w == self || bands->looks[w].gen == bands->looks[w].seen)
 			continue;
