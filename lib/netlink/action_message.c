@@ -123,9 +123,11 @@ action_new(struct netlink_request *req)
 		ret = new_commit(req, &r);
 	for (uint32_t i = 0; i < r.n; i++)
 		tc_action_conf_free(&r.confs[i]);
-	if (ret == 0)
-		list_notify(req, RTM_NEWACTION, req->nlh->nlmsg_flags, r.actions, r.n, 0);
-	return ret;
+	if (ret != 0)
+		return ret;
+	tc_changed(req->server);
+	list_notify(req, RTM_NEWACTION, req->nlh->nlmsg_flags, r.actions, r.n, 0);
+	return 0;
 }
 
 /* Getting and deleting. */
@@ -230,8 +232,10 @@ flush_kind(struct netlink_request *req, const struct nlattr *entry)
 		return netlink_fail(req, ret, entry,
 			"Unable to flush TC actions: the first \"%s\" is used by a filter",
 			kind->ops->kind);
-	if (n > 0)
+	if (n > 0) {
+		tc_changed(req->server);
 		flush_notify(req, kind->ops, n);
+	}
 	return 0;
 }
 
@@ -252,6 +256,7 @@ action_delete(struct netlink_request *req)
 	if ((ret = find_all(req, &r)) != 0 || (ret = delete_check(req, &r)) != 0)
 		return ret;
 	list_notify(req, RTM_DELACTION, 0, r.actions, r.n, 1);
+	tc_changed(req->server);
 	for (uint32_t i = 0; i < r.n; i++)
 		action_del(r.actions[i]); /* unbound: cannot fail */
 	return 0;
@@ -384,6 +389,7 @@ action_dump(struct netlink_request *req)
 		return ret;
 	if (filter.kind == NULL)
 		return 0;
+	tc_dump_check(req);
 	if (req->cursor[0] == 0)
 		req->cursor[0] = 1;
 	while ((ret = dump_message(req, &filter)) > 0)

@@ -125,6 +125,7 @@ chain_del(struct netlink_request *req)
 	tc_chain_flush_notify(req, r.at, r.index);
 	if ((ret = classifier_chain_del(r.at->block, r.index, &why)) != 0)
 		return netlink_fail(req, ret, NULL, "%s", why != NULL ? why : strerror(-ret));
+	tc_changed(req->server);
 	chain_notify(req, RTM_DELCHAIN, 0, r.at, r.index);
 	return 0;
 }

@@ -99,6 +99,7 @@ class_dump(struct netlink_request *req)
 
 	if ((ret = class_find_device(req, tcm, &dev, &device)) != 0)
 		return ret == -ENODEV ? 0 : ret;
+	tc_dump_check(req);
 	for (; (q = tc_device_qdisc(device, (unsigned int)req->cursor[0])) != NULL;
 		req->cursor[0]++, req->cursor[1] = 0) {
 		if (!dump_wants(tcm, q))

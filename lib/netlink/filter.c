@@ -272,9 +272,11 @@ filter_new(struct netlink_request *req)
 	if ((ret = kind->parse(req, r.tb[TCA_OPTIONS], &conf, &match)) == 0)
 		ret = filter_set(req, &r, &conf, &rule);
 	tc_actions_release(conf.actions, conf.n_actions);
-	if (ret == 0)
-		filter_notify(req, RTM_NEWTFILTER, r.at, &classifier_rule_conf(rule)->place, rule);
-	return ret;
+	if (ret != 0)
+		return ret;
+	tc_changed(req->server);
+	filter_notify(req, RTM_NEWTFILTER, r.at, &classifier_rule_conf(rule)->place, rule);
+	return 0;
 }
 
 void
@@ -301,6 +303,7 @@ filter_flush_chain(struct netlink_request *req, struct filter_request *r)
 
 	tc_chain_flush_notify(req, r->at, r->chain);
 	ret = classifier_flush(r->at->block, r->chain, 0, 0, &why);
+	tc_changed(req->server);
 	/* a chain that is not there is as good as flushed */
 	return ret == -ENOENT ? 0 : ret;
 }
@@ -315,6 +318,7 @@ filter_flush_prio(struct netlink_request *req, struct filter_request *r)
 	ret = classifier_flush(r->at->block, r->chain, r->prio, r->protocol, &why);
 	if (ret != 0)
 		return netlink_fail(req, ret, NULL, "%s", why != NULL ? why : strerror(-ret));
+	tc_changed(req->server);
 	filter_notify(req, RTM_DELTFILTER, r->at, &place, NULL);
 	return 0;
 }
@@ -369,6 +373,7 @@ filter_del(struct netlink_request *req)
 		return ret;
 	filter_notify(req, RTM_DELTFILTER, r.at, &classifier_rule_conf(rule)->place, rule);
 	classifier_rule_del(rule);
+	tc_changed(req->server);
 	return 0;
 }
 

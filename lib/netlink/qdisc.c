@@ -216,6 +216,7 @@ qdisc_change(struct netlink_request *req, struct qdisc_request *r)
 		if ((ret = tc_queueing_apply(req, &r->dev, first, end, &queueing)) != 0)
 			return ret;
 		q->queueing = queueing;
+		tc_changed(req->server);
 	}
 	qdisc_notify(req, RTM_NEWQDISC, 0, &r->dev, q);
 	return 0;
@@ -284,6 +285,7 @@ graft_swap(struct netlink_request *req, struct qdisc_request *r, struct tc_qdisc
 	if (old != NULL)
 		qdisc_notify(req, RTM_DELQDISC, 0, &r->dev, old);
 	tc_qdisc_publish(q);
+	tc_changed(req->server);
 	if (q->kind->ingress) {
 		device->ingress = q;
 	} else if (q->queue >= 0) {
@@ -499,6 +501,7 @@ qdisc_delete(struct netlink_request *req)
 		return graft_default(req, &r);
 	qdisc_notify(req, RTM_DELQDISC, 0, &r.dev, r.q);
 	r.device->ingress = NULL;
+	tc_changed(req->server);
 	tc_qdisc_free(r.q);
 	return 0;
 }
@@ -540,6 +543,7 @@ qdisc_dump(struct netlink_request *req)
 		req, sizeof(struct tcmsg), qdisc_policy, RTE_DIM(qdisc_policy), tb, TCA_MAX + 1);
 	if (ret != 0)
 		return ret;
+	tc_dump_check(req);
 	while (conf->dev_ops->next(conf->dev_arg, (uint32_t)req->cursor[0], &dev)) {
 		struct tc_device *device = tc_device_get(req->server, &dev);
 		struct tc_qdisc *q;

@@ -101,6 +101,13 @@ const struct tc_qdisc_kind *tc_qdisc_kind_find(const char *name);
 int tc_qdisc_blocks_create(struct netlink_request *req, const struct netlink_dev *dev,
 	struct tc_qdisc *q, struct classifier_hook *const *hooks, unsigned int n);
 
+/*
+ * Dumps of qdiscs, classes and actions are marked as interrupted when any of them changed
+ * meanwhile. Every change says so; every part of a dump asks first.
+ */
+void tc_changed(struct netlink_server *server);
+void tc_dump_check(struct netlink_request *req);
+
 /* The name of the device's root qdisc, for IFLA_QDISC. */
 const char *tc_root_name(struct netlink_server *server, const struct netlink_dev *dev);
 /* The device's queue length changed: qdiscs that follow it do. 0 or -ENOMEM, nothing changed. */

@@ -21,6 +21,7 @@
 
 struct tc_state {
 	uint32_t autohandle;
+	uint64_t generation; /* of qdiscs and actions */
 	TAILQ_HEAD(, tc_device) devices;
 };
 
@@ -352,6 +353,26 @@ tc_block_find(
 	return 0;
 }
 
+void
+tc_changed(struct netlink_server *server)
+{
+	struct tc_state *state = netlink_family_state(server, &tc_family);
+
+	state->generation++;
+}
+
+void
+tc_dump_check(struct netlink_request *req)
+{
+	const struct tc_state *state = netlink_family_state(req->server, &tc_family);
+
+	/* 0 is "noted nothing yet" */
+	if (req->generation == 0)
+		req->generation = state->generation;
+	else if (req->generation != state->generation)
+		req->interrupted = true;
+}
+
 static int
 tc_create(struct netlink_server *server, void **out)
 {
@@ -361,6 +382,7 @@ tc_create(struct netlink_server *server, void **out)
 	if (state == NULL)
 		return -ENOMEM;
 	state->autohandle = QDISC_AUTOHANDLE_FIRST;
+	state->generation = 1;
 	TAILQ_INIT(&state->devices);
 	*out = state;
 	return 0;
@@ -394,6 +416,7 @@ tc_dev_gone(struct netlink_server *server, void *arg, uint32_t ifindex)
 		return;
 	TAILQ_REMOVE(&state->devices, device, next);
 	device_free(device);
+	state->generation++;
 }
 
 static struct netlink_family tc_family = {

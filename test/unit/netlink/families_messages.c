@@ -660,6 +660,100 @@ C5_interrupted_dump_says_so(void **state)
 	families_destroy(f);
 }
 
+/* The same for actions, whose messages hold many each. */
+static void
+C5_interrupted_action_dump_says_so(void **state)
+{
+	enum {
+		ACTIONS = 8000
+	};
+	struct families *f = families_create("messages");
+	int fd = families_connect(f, 0);
+	char buf[65536];
+	struct nlmsghdr *nlh;
+	struct nlattr *list, *entry;
+	struct action *action;
+	bool done = false, interrupted = false;
+
+	(void)state;
+	for (uint32_t i = 1; i <= ACTIONS; i++)
+		assert_int_equal(action_create(f->actions, &gact_action_ops, i,
+					 gact_params_create(TC_ACT_OK), &action),
+			0);
+	nlh = families_message(f, buf, RTM_GETACTION, NLM_F_DUMP, sizeof(struct tcamsg));
+	list = nest(nlh, TCA_ROOT_TAB);
+	entry = nest(nlh, 1);
+	mnl_attr_put_strz(nlh, TCA_ACT_KIND, "gact");
+	mnl_attr_nest_end(nlh, entry);
+	mnl_attr_nest_end(nlh, list);
+	assert_int_equal(send(fd, nlh, nlh->nlmsg_len, 0), nlh->nlmsg_len);
+	netlink_server_dispatch(f->server);
+	assert_int_equal(families_request(f, new_actions(f, buf)), -EEXIST);
+	nlh = families_message(f, buf, RTM_DELACTION, NLM_F_ACK, sizeof(struct tcamsg));
+	list = nest(nlh, TCA_ROOT_TAB);
+	entry = nest(nlh, 1);
+	mnl_attr_put_strz(nlh, TCA_ACT_KIND, "gact");
+	mnl_attr_put_u32(nlh, TCA_ACT_INDEX, ACTIONS);
+	mnl_attr_nest_end(nlh, entry);
+	mnl_attr_nest_end(nlh, list);
+	assert_int_equal(families_request(f, nlh), 0);
+	while (!done) {
+		ssize_t n = recv(fd, buf, sizeof(buf), MSG_DONTWAIT);
+		int left = (int)n;
+
+		assert_true(n > 0);
+		for (nlh = (void *)buf; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left)) {
+			interrupted |= (nlh->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
+			done |= nlh->nlmsg_type == NLMSG_DONE;
+		}
+		netlink_server_dispatch(f->server);
+	}
+	assert_true(interrupted);
+	close(fd);
+	families_destroy(f);
+}
+
+/* A dump comes back: each filter's message, sent as a request to an empty block, makes it again. */
+static void
+dumps_restore_filters(void **state)
+{
+	struct families *f = families_create("messages");
+	char buf[MESSAGE];
+	struct nlmsghdr *nlh;
+	char *dump = malloc(65536);
+	void *before, *after;
+	size_t len, before_len, after_len;
+	int left;
+
+	(void)state;
+	add_clsact(f);
+	assert_int_equal(families_request(f, new_filter(f, buf)), 0);
+	assert_int_equal(families_request(f, new_flower(f, buf)), 0);
+	before = families_snapshot(f, &before_len);
+	nlh = tc_message(f, buf, RTM_GETTFILTER, NLM_F_DUMP, INGRESS, 0);
+	assert_int_equal(families_talk(f, nlh, dump, 65536, &len), 0);
+	nlh = tc_message(f, buf, RTM_DELQDISC, NLM_F_ACK, TC_H_CLSACT, 0xffff0000);
+	assert_int_equal(families_request(f, nlh), 0);
+	add_clsact(f);
+	left = (int)len;
+	for (nlh = (void *)dump; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left)) {
+		const struct tcmsg *tcm = mnl_nlmsg_get_payload(nlh);
+
+		if (tcm->tcm_handle == 0)
+			continue;
+		nlh->nlmsg_flags = NLM_F_REQUEST | NEW;
+		if (families_request(f, nlh) != 0)
+			fail_msg("%s", f->error);
+	}
+	after = families_snapshot(f, &after_len);
+	assert_int_equal(after_len, before_len);
+	assert_memory_equal(after, before, before_len);
+	free(before);
+	free(after);
+	free(dump);
+	families_destroy(f);
+}
+
 int
 main(void)
 {
@@ -676,6 +770,8 @@ main(void)
 		cmocka_unit_test(list_is_all_or_nothing),
 		cmocka_unit_test(dev_gone_frees_filters),
 		cmocka_unit_test(C5_interrupted_dump_says_so),
+		cmocka_unit_test(C5_interrupted_action_dump_says_so),
+		cmocka_unit_test(dumps_restore_filters),
 	};
 
 	test_eal_init("families-messages", "0");

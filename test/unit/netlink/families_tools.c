@@ -556,6 +556,28 @@ monitor(void **state)
 	families_destroy(f);
 }
 
+static void
+monitor_link(void **state)
+{
+	struct families *f = begin();
+	char command[256], file[sizeof(f->path) + 8];
+
+	(void)state;
+	snprintf(command, sizeof(command), "%s -s %s", getenv("MILLRACE_EXEC"), f->path);
+	snprintf(file, sizeof(file), "%s.out", f->path);
+	setenv("E", command, 1);
+	setenv("FILE", file, 1);
+	RUN(0,
+		"sh -c '"
+		"$E ip monitor link > $FILE & sleep 0.3; "
+		"$E ip link set p0 mtu 1234; "
+		"$E ip link set p1 down; "
+		"sleep 0.3; kill $!; wait; cat $FILE; rm $FILE'");
+	OUT_HAS("1: p0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1234 qdisc pfifo_fast state UP");
+	OUT_HAS("2: p1: <BROADCAST,MULTICAST> mtu 1500 qdisc mq state DOWN");
+	families_destroy(f);
+}
+
 int
 main(void)
 {
@@ -573,6 +595,7 @@ main(void)
 		cmocka_unit_test(actions),
 		cmocka_unit_test(actions_many),
 		cmocka_unit_test(monitor),
+		cmocka_unit_test(monitor_link),
 	};
 
 	test_eal_init("families-tools", "0");
