@@ -32,8 +32,8 @@
 # ports
 #   --rxq=1
 #   --txq=1
-#   --rxd=                        not given: the driver's choice
-#   --txd=                        not given: the driver's choice
+#   --rxd=1024
+#   --txd=1024
 #   --max-pkt-len=                not given: the port's own
 #   --port-name=                  not given: p0, p1, ...
 #
