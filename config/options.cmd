@@ -34,6 +34,7 @@
 #   --txq=1
 #   --rxd=1024
 #   --txd=1024
+#   --csum-offload=auto
 #   --max-pkt-len=                not given: the port's own
 #   --port-name=                  not given: p0, p1, ...
 #
