@@ -129,7 +129,7 @@ pools_close(struct app *a)
 		if (a->pool[i] == NULL)
 			continue;
 		if (rte_mempool_in_use_count(a->pool[i]) != 0) {
-			fprintf(stderr, "millrace: %u mbufs of socket %u were lost\n",
+			fprintf(stderr, "millrace: %u mbufs of socket %u did not come back\n",
 				rte_mempool_in_use_count(a->pool[i]), i);
 			ret = -1;
 		}

@@ -171,6 +171,7 @@ tick(struct control *c)
 	uint64_t now = rte_get_timer_cycles();
 
 	rcu_reclaim(a->rcu, 0);
+	ports_poll_removals(a);
 	ports_poll_links(a);
 	if (c->idle_watch)
 		idle_check(c, now);

@@ -331,8 +331,20 @@ stream_of(const struct app *a, const struct port *port)
 	return NULL;
 }
 
+/* No worker runs yet: the control thread may act as each of them. */
+static void
+send_first(struct worker *w, unsigned int bursts)
+{
+	struct forward_mode *txonly = forward_find("txonly");
+
+	for (unsigned int i = 0; i < w->n_streams; i++) {
+		for (unsigned int k = 0; k < bursts; k++)
+			txonly->generate(w, w->streams[i]);
+	}
+}
+
 const char *
-forwarding_start(struct app *a)
+forwarding_start(struct app *a, unsigned int tx_first)
 {
 	const char *why;
 
@@ -349,6 +361,7 @@ forwarding_start(struct app *a)
 		w->mode = a->mode;
 		w->record_cycles = a->opt.record_core_cycles;
 		w->record_bursts = a->opt.record_burst_stats;
+		send_first(w, tx_first);
 		atomic_store_explicit(&w->stop, false, memory_order_relaxed);
 		/* Launching orders all of the above before the worker's loads. */
 		w->running = rte_eal_remote_launch(worker_main, w, w->lcore) == 0;
@@ -403,7 +416,7 @@ forwarding_pause(struct app *a)
 void
 forwarding_resume(struct app *a)
 {
-	const char *why = forwarding_start(a);
+	const char *why = forwarding_start(a, 0);
 
 	if (why != NULL)
 		fprintf(stderr, "millrace: forwarding stopped: %s\n", why);

@@ -84,9 +84,9 @@ void workers_order(struct app *app, const unsigned int *lcores, unsigned int n);
 
 /*
  * Deals the streams out to min(--nb-cores, lcores) workers and launches them; idle lcores stay
- * asleep. NULL, or why not.
+ * asleep. Before that each stream sends tx_first bursts as mode txonly would. NULL, or why not.
  */
-const char *forwarding_start(struct app *app);
+const char *forwarding_start(struct app *app, unsigned int tx_first);
 /* Stops polling, drains the Tx queues as far as the drivers take packets, waits for the workers. */
 void forwarding_stop(struct app *app);
 

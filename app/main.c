@@ -43,7 +43,7 @@ serve(struct app *a)
 	}
 	if (!control_quitting(a->control) && !a->ever_forwarded &&
 		(!a->opt.interactive || a->opt.auto_start))
-		why = traffic_start(a);
+		why = traffic_start(a, 0);
 	if (why != NULL) {
 		fprintf(stderr, "millrace: start: %s\n", why);
 		if (!a->opt.interactive)
@@ -69,8 +69,7 @@ main(int argc, char **argv)
 	telemetry_register(); /* without --no-telemetry; nothing else depends on it */
 	ret = app_open(a) == 0 ? serve(a) : EXIT_FAILURE;
 	telemetry_serve(false);
-	if (app_close(a) != 0)
-		ret = EXIT_FAILURE;
+	app_close(a); /* says what a device kept for itself */
 	rte_eal_cleanup();
 	return ret;
 }

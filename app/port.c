@@ -250,6 +250,36 @@ port_close(struct app *a, struct port *port)
 	port->started = port->used = false;
 }
 
+/* RTE_ETH_EVENT_INTR_RMV, in the drivers' interrupt thread: the control thread does the work. */
+static int
+port_removed(uint16_t id, enum rte_eth_event_type type, void *arg, void *ret_param)
+{
+	struct port *port = arg;
+
+	(void)id;
+	(void)type;
+	(void)ret_param;
+	atomic_store_explicit(&port->removed, true, memory_order_relaxed);
+	return 0;
+}
+
+void
+ports_poll_removals(struct app *a)
+{
+	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++) {
+		struct port *port = port_get(a, i);
+		bool resume;
+
+		if (port == NULL || !atomic_load_explicit(&port->removed, memory_order_relaxed))
+			continue;
+		fprintf(stderr, "millrace: port %u (%s) was removed\n", port->id, port->name);
+		resume = forwarding_pause(a);
+		port_close(a, port);
+		if (resume)
+			forwarding_resume(a);
+	}
+}
+
 static int
 name_is_free(struct app *a, const struct port *port)
 {
@@ -274,6 +304,7 @@ port_start(struct app *a, struct port *port)
 	if ((ret = rte_eth_dev_start(port->id)) != 0)
 		return failed(port, "cannot be started", ret);
 	port->started = true;
+	rte_eth_dev_callback_register(port->id, RTE_ETH_EVENT_INTR_RMV, port_removed, port);
 	rte_eth_promiscuous_enable(port->id);
 	if (rte_eth_link_get_nowait(port->id, &link) == 0)
 		port->carrier = link.link_status == RTE_ETH_LINK_UP;

@@ -49,6 +49,7 @@ struct port {
 	/* Control thread only. */
 	bool used;
 	bool started; /* rte_eth_dev_start() */
+	_Atomic bool removed; /* the driver's thread says that the device is gone */
 	bool carrier;
 	uint32_t carrier_changes;
 	uint16_t n_rxq, n_rxd, n_txd;
@@ -93,6 +94,8 @@ struct port *port_get(struct app *app, unsigned int id);
 void port_set_up(struct app *app, struct port *port, bool up);
 /* Statistics since the last clear. */
 int port_stats(const struct port *port, struct rte_eth_stats *stats);
+/* Closes the ports whose devices were pulled out, under traffic. */
+void ports_poll_removals(struct app *app);
 /* Asks the drivers for link states; returns how many changed and tells the control clients. */
 unsigned int ports_poll_links(struct app *app);
 

@@ -12,6 +12,7 @@
 
 #include "app.h"
 #include "control.h"
+#include "prompt/hint.h"
 #include "prompt/prompt.h"
 
 #define COMMANDS_MAX 128
@@ -98,6 +99,17 @@ starts_tool(const char *line)
 		(line[2] == '\0' || isspace((unsigned char)line[2]));
 }
 
+static void
+not_found(const char *line, int len)
+{
+	const char *instead = hint_for(line);
+
+	if (instead == NULL)
+		prompt_fail("command not found: %.*s", len, line);
+	else
+		prompt_fail("command not found: %.*s; here: %s", len, line, instead);
+}
+
 int
 prompt_line(struct prompt *p, const char *line)
 {
@@ -123,7 +135,7 @@ prompt_line(struct prompt *p, const char *line)
 		prompt_fail("ambiguous command: %.*s", (int)len, line);
 		break;
 	case CMDLINE_PARSE_NOMATCH:
-		prompt_fail("command not found: %.*s", (int)len, line);
+		not_found(line, (int)len);
 		break;
 	case CMDLINE_PARSE_BAD_ARGS:
 		prompt_fail("bad arguments: %.*s", (int)len, line);
@@ -183,11 +195,17 @@ prompt_file(struct prompt *p, const char *path, bool echo)
 	return ret;
 }
 
-/* A command typed at the console: rdline has edited it, the parser of the console has matched it.
- */
+/* A character was typed: rdline has edited, the parser of the console has matched. */
 static void
-console_report(struct prompt *p)
+console_report(struct prompt *p, char c)
 {
+	const char *line, *instead;
+
+	/* librte_cmdline itself says that it knows no such command. */
+	if ((c == '\n' || c == '\r') && !p->failed &&
+		(line = rdline_get_history_item(cmdline_get_rdline(p->console), 0)) != NULL &&
+		(instead = hint_for(line)) != NULL)
+		printf("here: %s\n", instead);
 	if (p->failed)
 		fprintf(stderr, "%s\n", p->error);
 	p->failed = false;
@@ -218,6 +236,6 @@ prompt_readable(struct prompt *p)
 		return false;
 	if (cmdline_in(p->console, &c, 1) < 0)
 		control_quit(p->app->control); /* ^D, as in testpmd */
-	console_report(p);
+	console_report(p, c);
 	return true;
 }

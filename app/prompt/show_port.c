@@ -2,11 +2,12 @@
  * Copyright (c) 2026 The millrace authors
  */
 
-/* `show port info|stats N|all`, `clear port stats N|all`. */
+/* `show port info|stats|xstats|summary N|all`, `clear port stats N|all`. */
 
 #include <bsd/stdlib.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <rte_cycles.h>
@@ -59,8 +60,7 @@ show_port_info(struct port *port)
 	printf("Device name: %s\n", device);
 	printf("Driver name: %s\n", port->info.driver_name);
 	printf("Connect to socket: %d\n", rte_eth_dev_socket_id(port->id));
-	printf("Administrative state: %s\n",
-		port_is_up(port) ? "up" : "down");
+	printf("Administrative state: %s\n", port_is_up(port) ? "up" : "down");
 	printf("Link status: %s\n", link.link_status == RTE_ETH_LINK_UP ? "up" : "down");
 	printf("Link speed: %s\n", rte_eth_link_speed_to_str(link.link_speed));
 	printf("Link duplex: %s\n",
@@ -134,6 +134,41 @@ show_port_stats_all(struct app *a)
 }
 
 static void
+show_port_xstats(struct port *port)
+{
+	int n = rte_eth_xstats_get_names(port->id, NULL, 0);
+	struct rte_eth_xstat_name *names = calloc((size_t)(n > 0 ? n : 1), sizeof(*names));
+	struct rte_eth_xstat *values = calloc((size_t)(n > 0 ? n : 1), sizeof(*values));
+
+	printf("###### NIC extended statistics for port %-2u\n", port->id);
+	if (names == NULL || values == NULL || n < 0 ||
+		rte_eth_xstats_get_names(port->id, names, (unsigned int)n) != n ||
+		rte_eth_xstats_get(port->id, values, (unsigned int)n) != n)
+		prompt_fail("port %u gives no extended statistics", port->id);
+	else
+		for (int i = 0; i < n; i++)
+			printf("%s: %" PRIu64 "\n", names[values[i].id].name, values[i].value);
+	free(names);
+	free(values);
+}
+
+static void
+show_port_summary(struct port *port)
+{
+	struct rte_ether_addr mac = { 0 };
+	struct rte_eth_link link = { 0 };
+	char text[RTE_ETHER_ADDR_FMT_SIZE], device[RTE_ETH_NAME_MAX_LEN] = "";
+
+	rte_eth_macaddr_get(port->id, &mac);
+	rte_ether_format_addr(text, sizeof(text), &mac);
+	rte_eth_link_get_nowait(port->id, &link);
+	rte_eth_dev_get_name_by_port(port->id, device);
+	printf("%-4u %-15s %-17s %-14s %-14s %-6s %s\n", port->id, port->name, text, device,
+		port->info.driver_name, link.link_status == RTE_ETH_LINK_UP ? "up" : "down",
+		rte_eth_link_speed_to_str(link.link_speed));
+}
+
+static void
 clear_port_stats(struct port *port)
 {
 	rte_eth_stats_get(port->id, &port->base);
@@ -155,7 +190,13 @@ port_parsed(void *parsed, struct cmdline *cl, void *data)
 		show_for_ports(&app, r->which, clear_port_stats);
 	else if (strcmp(r->what, "info") == 0)
 		show_for_ports(&app, r->which, show_port_info);
-	else
+	else if (strcmp(r->what, "xstats") == 0)
+		show_for_ports(&app, r->which, show_port_xstats);
+	else if (strcmp(r->what, "summary") == 0) {
+		printf("%-4s %-15s %-17s %-14s %-14s %-6s %s\n", "Port", "Name", "MAC Address",
+			"Device", "Driver", "Status", "Link");
+		show_for_ports(&app, r->which, show_port_summary);
+	} else
 		show_for_ports(&app, r->which, show_port_stats);
 }
 
@@ -166,14 +207,15 @@ static cmdline_parse_token_string_t p_clear =
 static cmdline_parse_token_string_t p_port =
 	TOKEN_STRING_INITIALIZER(struct port_result, port, "port");
 static cmdline_parse_token_string_t p_what =
-	TOKEN_STRING_INITIALIZER(struct port_result, what, "info#stats");
+	TOKEN_STRING_INITIALIZER(struct port_result, what, "info#stats#xstats#summary");
 static cmdline_parse_token_string_t p_stats =
 	TOKEN_STRING_INITIALIZER(struct port_result, what, "stats");
 static cmdline_parse_token_string_t p_which =
 	TOKEN_STRING_INITIALIZER(struct port_result, which, NULL);
 static cmdline_parse_inst_t show_port = {
 	.f = port_parsed,
-	.help_str = "show port info|stats <port>|all: what a port is, what it has counted",
+	.help_str = "show port info|stats|xstats|summary <port>|all: what a port is, what it has "
+		    "counted",
 	.tokens = { (void *)&p_show, (void *)&p_port, (void *)&p_what, (void *)&p_which, NULL },
 };
 PROMPT_REGISTER(show_port);

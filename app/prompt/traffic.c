@@ -15,7 +15,7 @@
 #include "prompt/traffic.h"
 
 const char *
-traffic_start(struct app *a)
+traffic_start(struct app *a, unsigned int tx_first)
 {
 	const char *why;
 	unsigned int n, busy = 0;
@@ -23,7 +23,7 @@ traffic_start(struct app *a)
 	/* Before the workers run: what they forward at once counts as well. */
 	if (!a->forwarding)
 		fwd_stats_start(a);
-	if ((why = forwarding_start(a)) != NULL)
+	if ((why = forwarding_start(a, tx_first)) != NULL)
 		return why;
 	streams_get(a, &n);
 	for (unsigned int i = 0; i < a->n_workers; i++)
@@ -68,7 +68,7 @@ word_parsed(void *parsed, struct cmdline *cl, void *data)
 			prompt_fail("packet forwarding is not started");
 		else
 			traffic_stop(&app);
-	} else if ((why = traffic_start(&app)) != NULL) {
+	} else if ((why = traffic_start(&app, 0)) != NULL) {
 		prompt_fail("start: %s", why);
 	}
 }
@@ -81,6 +81,43 @@ static cmdline_parse_inst_t start = {
 	.tokens = { (void *)&w_start, NULL },
 };
 PROMPT_REGISTER(start);
+struct first_result {
+	cmdline_fixed_string_t start, first;
+	uint32_t bursts;
+};
+
+/* data: whether the line gave a number of bursts. */
+static void
+first_parsed(void *parsed, struct cmdline *cl, void *data)
+{
+	const struct first_result *r = parsed;
+	const char *why = traffic_start(&app, data != NULL ? r->bursts : 1);
+
+	(void)cl;
+	if (why != NULL)
+		prompt_fail("start tx_first: %s", why);
+}
+
+static cmdline_parse_token_string_t f_start =
+	TOKEN_STRING_INITIALIZER(struct first_result, start, "start");
+static cmdline_parse_token_string_t f_first =
+	TOKEN_STRING_INITIALIZER(struct first_result, first, "tx_first");
+static cmdline_parse_token_num_t f_bursts =
+	TOKEN_NUM_INITIALIZER(struct first_result, bursts, RTE_UINT32);
+static cmdline_parse_inst_t start_first = {
+	.f = first_parsed,
+	.help_str = "start tx_first: send a burst out of every port, then forward",
+	.tokens = { (void *)&f_start, (void *)&f_first, NULL },
+};
+PROMPT_REGISTER(start_first);
+static char with_number[] = "number";
+static cmdline_parse_inst_t start_first_n = {
+	.f = first_parsed,
+	.data = with_number,
+	.help_str = "start tx_first <n>: the same with n bursts",
+	.tokens = { (void *)&f_start, (void *)&f_first, (void *)&f_bursts, NULL },
+};
+PROMPT_REGISTER(start_first_n);
 static cmdline_parse_token_string_t w_stop =
 	TOKEN_STRING_INITIALIZER(struct word_result, word, "stop");
 static cmdline_parse_inst_t stop = {

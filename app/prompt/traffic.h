@@ -8,7 +8,7 @@
 struct app;
 
 /* `start` and `stop` as commands, options and signals mean them. NULL, or why not. */
-const char *traffic_start(struct app *app);
+const char *traffic_start(struct app *app, unsigned int tx_first);
 void traffic_stop(struct app *app);
 
 #endif /* APP_PROMPT_TRAFFIC_H */
