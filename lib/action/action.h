@@ -65,6 +65,7 @@ struct action_burst {
 	int32_t verdict[ACTION_VECTOR_MAX]; /* valid where action_exec() returned ACTION_MIXED */
 	uint32_t target[ACTION_VECTOR_MAX]; /* ifindex for TC_ACT_REDIRECT; bit 31: into its ingress
 					     */
+	int meta_offset; /* of struct packet_meta in the mbuf, from packet_meta_register() */
 };
 
 /*

@@ -308,3 +308,11 @@ classifier_chain_exists(struct classifier_block *block, uint32_t index)
 {
 	return chain_find(block, index) != NULL;
 }
+
+bool
+classifier_chain_explicit(struct classifier_block *block, uint32_t index)
+{
+	const struct classifier_chain *chain = chain_find(block, index);
+
+	return chain != NULL && chain->explicit;
+}

@@ -119,6 +119,8 @@ int classifier_chain_add(struct classifier_block *block, uint32_t index, const c
 int classifier_chain_del(struct classifier_block *block, uint32_t index, const char **why);
 bool classifier_chain_next(struct classifier_block *block, uint32_t *index);
 bool classifier_chain_exists(struct classifier_block *block, uint32_t index);
+/* True if it was added here: it stays when its last rule goes. */
+bool classifier_chain_explicit(struct classifier_block *block, uint32_t index);
 
 /* Kinds of filter. */
 enum classifier_kind {
@@ -181,6 +183,12 @@ int classifier_flush(struct classifier_block *block, uint32_t chain, uint32_t pr
  * that returns one.
  */
 const struct classifier_rule_conf *classifier_rule_conf(const struct classifier_rule *rule);
+/*
+ * Who comes first where several rules of a priority match: the one with the lower rank, the lower
+ * handle among equals. flower asks its masks in the order in which they came, so rules that are
+ * added by rising rank are ranked as these are. O(1).
+ */
+uint64_t classifier_rule_rank(const struct classifier_rule *rule);
 /* Packets that matched (TCA_MATCHALL_PCNT). */
 uint64_t classifier_rule_hits(const struct classifier_rule *rule);
 

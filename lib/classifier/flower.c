@@ -240,6 +240,7 @@ mask_publish(struct flower_mask *mask, uint32_t hash)
 	if (index_map_set(&flower->by_hash, hash, mask) != 0)
 		return -ENOMEM;
 	mask->prev = flower->last;
+	mask->number = mask->prev != NULL ? mask->prev->number + 1 : 0;
 	/* Release: who finds the mask finds it whole. */
 	atomic_store_explicit(mask->prev != NULL ? &mask->prev->next : &flower->first, mask,
 		memory_order_release);

@@ -43,6 +43,7 @@ struct flower_mask {
 	uint64_t word[FLOWER_WORDS]; /* those words */
 	/* control thread */
 	struct flower_mask *prev, *same_hash;
+	uint64_t number; /* rises along the list */
 	struct classifier_prio *prio;
 	uint64_t full[FLOWER_WORDS];
 	uint64_t seed;

@@ -376,6 +376,12 @@ classifier_rule_conf(const struct classifier_rule *rule)
 }
 
 uint64_t
+classifier_rule_rank(const struct classifier_rule *rule)
+{
+	return rule->mask != NULL ? rule->mask->number : 0;
+}
+
+uint64_t
 classifier_rule_hits(const struct classifier_rule *rule)
 {
 	uint64_t packets, bytes;

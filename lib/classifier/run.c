@@ -355,6 +355,7 @@ classifier_run(struct classifier_block *block, const struct classifier_worker *w
 	run.burst.vector = vector;
 	run.burst.pkts = vector->pkts;
 	run.burst.worker = worker->worker;
+	run.burst.meta_offset = worker->meta_offset;
 	run.burst.mirror = worker->mirror;
 	run.burst.mirror_arg = worker->mirror_arg;
 	run_chain(&run, chain, all);

@@ -207,7 +207,7 @@ static inline int
 fixture_main(const char *name, const struct CMUnitTest *tests, size_t n)
 {
 	test_eal_init(name, "0");
-	the_pool = test_pool(name, 256);
+	the_pool = test_pool(name, 1024);
 	the_meta_offset = packet_meta_register();
 	if (the_meta_offset < 0)
 		return 1;
