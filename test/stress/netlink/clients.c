@@ -11,7 +11,7 @@
  * clients [SECONDS [SEED]]
  */
 
-#include <assert.h>
+#include <bsd/stdlib.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,12 +163,13 @@ listen_promptly(struct client *c, uint32_t seq)
 int
 main(int argc, char **argv)
 {
-	double limit = argc > 1 ? atof(argv[1]) : 10;
-	unsigned int seed = argc > 2 ? (unsigned int)atoi(argv[2]) : (unsigned int)time(NULL);
+	time_t limit = argc > 1 ? (time_t)strtonum(argv[1], 1, 86400, NULL) : 10;
+	unsigned int seed = argc > 2 ? (unsigned int)strtonum(argv[2], 0, UINT32_MAX, NULL)
+				     : (unsigned int)time(NULL);
 	struct rlimit files = { .rlim_cur = 1024, .rlim_max = 1024 };
 	struct netlink_server_stats stats;
 	struct client good, ear;
-	time_t end = time(NULL) + (time_t)limit;
+	time_t end = time(NULL) + limit;
 	uint32_t rounds = 0;
 
 	printf("seed %u\n", seed);
