@@ -29,12 +29,17 @@ has_avx2(void)
 }
 
 static bool
-has_avx512(void)
+has_avx512vl(void)
 {
 	return has_avx2() && __builtin_cpu_supports("avx512f") &&
 		__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-		__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("vpclmulqdq") &&
-		__builtin_cpu_supports("bmi2");
+		__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("bmi2");
+}
+
+static bool
+has_avx512(void)
+{
+	return has_avx512vl() && __builtin_cpu_supports("vpclmulqdq");
 }
 
 static const struct candidate {
@@ -44,6 +49,7 @@ static const struct candidate {
 } candidates[] = {
 	{ &csum_impl_sse4, RTE_VECT_SIMD_128, has_sse4 },
 	{ &csum_impl_avx2, RTE_VECT_SIMD_256, has_avx2 },
+	{ &csum_impl_avx512vl, RTE_VECT_SIMD_256, has_avx512vl },
 	{ &csum_impl_avx512, RTE_VECT_SIMD_512, has_avx512 },
 };
 

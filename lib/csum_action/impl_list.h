@@ -12,6 +12,7 @@
 extern const struct csum_impl csum_impl_portable;
 extern const struct csum_impl csum_impl_sse4;
 extern const struct csum_impl csum_impl_avx2;
+extern const struct csum_impl csum_impl_avx512vl;
 extern const struct csum_impl csum_impl_avx512;
 
 #endif /* CSUM_ACTION_IMPL_LIST_H */

@@ -379,7 +379,7 @@ def jumbo():
 
     def build(option, plen=0, nh=17, udp_length=0):
         inner = struct.pack("!HHHH", 1, 2, udp_length, 0) + bytes(i & 255 for i in range(size - 16))
-        head = bytes([nh, 0]) + option
+        head = bytes([nh, (len(option) + 2) // 8 - 1]) + option
         frame = bytes(ETHER / IPv6(nh=0, plen=plen, **V6)) + head + inner
         pseudo = frame[22:54] + struct.pack("!II", len(inner), 17)
         return set16(frame, 54 + 8 + 6, checksum(pseudo + inner) or 0xffff)
@@ -394,7 +394,9 @@ def jumbo():
     untouched(name, build(struct.pack("!BBI", 0xc2, 4, 0xffffffff)), "malformed_ext")
     untouched(name, build(struct.pack("!BBI", 0xc2, 3, size)), "malformed_ext")
     untouched(name, build(struct.pack("!BBI", 0xc2, 5, size)), "malformed_ext")
-    untouched(name, build(b"\0" + struct.pack("!BBI", 0xc2, 4, size)[:-1]), "malformed_ext")
+    # at an offset that is not 4 n + 2, and twice
+    untouched(name, build(b"\0" + option + b"\1\5" + bytes(5)), "malformed_ext")
+    untouched(name, build(option + b"\1\0" + option), "malformed_ext")
     untouched(name, build(b"\1\4\0\0\0\0"), "malformed_ext")
     untouched(name, build(option, nh=44), "malformed_ext")
 
