@@ -418,6 +418,55 @@ sched_B13_a_mirror_into_the_same_scheduler_does_not_recurse(void **state)
 }
 
 static void
+sched_B13_nor_does_one_into_a_kept_queue(void **state)
+{
+	struct sched_nolock_conf conf = bed_conf();
+
+	(void)state;
+	conf.tx = mirroring_tx;
+	make(&conf);
+	sched_nolock_set_exclusive(bed.sched, 0);
+	sched_nolock_drain(bed.sched, 0);
+	mirrored = bed_packet(1, 0, 60);
+	assert_int_equal(bed_send(0, 0, 1, 0), 1);
+	sched_nolock_drain(bed.sched, 0);
+	sent_are(0, 2, 0);
+	finish();
+}
+
+/* Who offers more, or comes first, gets no more of a NIC that is too slow for all. */
+static void
+equal_producers_share_a_full_nic(void **state)
+{
+	static const unsigned int offers[] = { 64, 8, 24 };
+	struct sched_nolock_conf conf = bed_conf();
+	unsigned int loop, w, i, got[3] = { 0 }, total = 0;
+	double squares = 0;
+
+	(void)state;
+	conf.n_workers = 3;
+	make(&conf);
+	bed.nic.room = 0;
+	for (loop = 0; loop < 3000; loop++) {
+		for (w = 0; w < 3; w++) {
+			bed.nic.room += 3;
+			bed_send(w, w << 28, offers[w], 0);
+		}
+		sched_nolock_drain(bed.sched, 0);
+	}
+	for (i = bed.nic.n - 10000; i < bed.nic.n; i++)
+		got[bed.nic.ids[i % NIC_MAX] >> 28]++;
+	for (w = 0; w < 3; w++) {
+		total += got[w];
+		squares += (double)got[w] * got[w];
+		assert_true(got[w] >= 9 * 10000 / 3 / 10);
+	}
+	assert_true((double)total * total / (3 * squares) >= 0.99);
+	sched_nolock_flush(bed.sched);
+	finish();
+}
+
+static void
 a_change_keeps_order_and_loses_nothing(void **state)
 {
 	static const uint8_t one[SCHED_NOLOCK_PRIO_MAX];
@@ -538,6 +587,8 @@ main(void)
 		cmocka_unit_test(sched_B10_one_visit_sends_at_most_the_budget),
 		cmocka_unit_test(sched_B11_a_backlog_leaves_within_its_loops),
 		cmocka_unit_test(sched_B13_a_mirror_into_the_same_scheduler_does_not_recurse),
+		cmocka_unit_test(sched_B13_nor_does_one_into_a_kept_queue),
+		cmocka_unit_test(equal_producers_share_a_full_nic),
 		cmocka_unit_test(a_change_keeps_order_and_loses_nothing),
 		cmocka_unit_test(the_limit_changes_under_a_backlog),
 		cmocka_unit_test(the_exclusive_form_sends_without_state),

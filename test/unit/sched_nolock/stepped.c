@@ -302,6 +302,8 @@ sched_B2_a_post_after_the_last_look_is_not_forgotten(void **state)
 static void
 sched_B3_a_free_lock_is_no_leave_to_bypass(void **state)
 {
+	struct sched_nolock_stats stats;
+
 	(void)state;
 	make(64);
 	bed.nic.room = 0;
@@ -313,18 +315,22 @@ sched_B3_a_free_lock_is_no_leave_to_bypass(void **state)
 	go_to(1, END);
 	assert_int_equal(bed.nic.n, 1);
 	assert_int_equal(bed.nic.ids[0], 1);
-	/* Posted, but its producer has not come to the state word yet. */
 	sched_nolock_flush(bed.sched);
+	sched_nolock_drain(bed.sched, 2);
+	assert_int_equal(atomic_load(&bed.sched->state), 0);
+	/* Posted among others, and its producer has not come to the state word yet. */
 	bed.nic.n = 0;
-	bed.nic.room = 0;
-	worker_start(1, 1, 0);
-	go_to(1, END);
-	worker_start(1, 1, 0);
-	workers[1].next = 2;
-	go_to(1, POSTED);
 	bed.nic.room = UINT32_MAX;
 	worker_start(0, 1, 0);
+	go_to(0, BYPASS);
+	worker_start(1, 1, 0);
+	go_to(1, POSTED);
 	go_to(0, END);
+	assert_int_equal(atomic_load(&bed.sched->state), 0);
+	worker_start(2, 1, 0);
+	go_to(2, END);
+	sched_nolock_stats(bed.sched, &stats);
+	assert_int_equal(stats.bypassed, 1);
 	go_to(1, END);
 	finish(3);
 }
