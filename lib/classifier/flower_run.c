@@ -135,7 +135,8 @@ lookup_mask(const struct flower_mask *fm, uint64_t (*keys)[FLOWER_WORDS], uint64
 	packet_mask_for_each (i, mask) {
 		maybe[i] = candidate(bucket[i], hash[i]);
 		rte_prefetch0(maybe[i]);
-		rte_prefetch0((const char *)maybe[i] + RTE_CACHE_LINE_SIZE);
+		/* As a number: there may be none. */
+		rte_prefetch0((const void *)((uintptr_t)maybe[i] + RTE_CACHE_LINE_SIZE));
 	}
 	packet_mask_for_each (i, mask) {
 		const struct classifier_rule *found = maybe[i];
