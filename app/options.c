@@ -511,8 +511,8 @@ defaults(struct options *opt)
 	opt->mbuf_size = RTE_MBUF_DEFAULT_BUF_SIZE;
 	opt->csum_offload = true;
 	opt->ctl_group = (gid_t)-1;
-	opt->tx_ip_src = RTE_IPV4(198, 18, 0, 1);
-	opt->tx_ip_dst = RTE_IPV4(198, 18, 0, 2);
+	opt->tx_ip_src = RTE_IPV4(198u, 18, 0, 1);
+	opt->tx_ip_dst = RTE_IPV4(198u, 18, 0, 2);
 	opt->tx_udp_src = opt->tx_udp_dst = 9;
 	opt->n_txpkts = 1;
 	opt->txpkts[0] = 64;
