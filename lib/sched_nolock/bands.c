@@ -279,8 +279,8 @@ take_turn(struct bands *bands, struct bands *oldest, unsigned int band, struct b
 }
 
 /*
- * True if self has packets, others wait too and none of them is far behind self. Who comes after a silence is not owed
- * for it.
+ * True if self has packets, others wait too and none of them is far behind self. Who comes after a
+ * silence is not owed for it.
  */
 static bool
 may_go_first(struct bands *bands, unsigned int self)

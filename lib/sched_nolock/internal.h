@@ -35,6 +35,8 @@
 
 /* One writer: the worker, or the control thread for the last one. Readers add up, relaxed. */
 struct counters {
+	/* Given to the driver without having been queued; counted before, for then nothing need be
+	 * kept. */
 	alignas(RTE_CACHE_LINE_SIZE) _Atomic uint64_t bypassed;
 	_Atomic uint64_t bypassed_bytes;
 	_Atomic uint64_t posted; /* into a lane, or held after a bypass */
@@ -49,6 +51,8 @@ struct counters {
 	_Atomic uint64_t flushed_bytes;
 	_Atomic uint64_t overlimits;
 	_Atomic uint64_t requeues;
+	_Atomic uint64_t unbypassed; /* of those in bypassed, refused by the driver */
+	_Atomic uint64_t unbypassed_bytes;
 	/* The worker's alone: others were seen to send; packets posted since its last turn. */
 	unsigned int contended;
 	uint32_t lazy;

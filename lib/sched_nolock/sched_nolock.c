@@ -493,24 +493,27 @@ post(struct sched_nolock *s, uint32_t worker, struct rte_mbuf **pkts, uint16_t n
 
 /*
  * The driver took `sent` of a bypassing burst: the first refused ones are held and, behind them,
- * the others wait in the lanes. Returns how many of the burst were taken. Owner.
+ * the others wait in the lanes. Ends the owner's turn. Returns how many of the burst were taken.
  */
 static __rte_noinline uint16_t
-bypass_refused(struct sched_nolock *s, uint32_t worker, struct rte_mbuf **pkts, uint16_t n,
-	uint16_t sent, uint64_t bytes)
+bypass_refused(
+	struct sched_nolock *s, uint32_t worker, struct rte_mbuf **pkts, uint16_t n, uint16_t sent)
 {
 	struct counters *cnt = &s->counters[worker];
 	uint16_t held = RTE_MIN(n - sent, BATCH_MAX), rest = n - sent - held;
 	uint64_t held_bytes = bytes_of(pkts + sent, held);
 
-	count(&cnt->bypassed, sent);
-	count(&cnt->bypassed_bytes, bytes - bytes_of(pkts + sent, n - sent));
+	count(&cnt->unbypassed, n - sent);
+	count(&cnt->unbypassed_bytes, bytes_of(pkts + sent, n - sent));
 	count(&cnt->posted, held);
 	count(&cnt->taken, held);
 	count(&cnt->posted_bytes, held_bytes);
 	count(&cnt->taken_bytes, held_bytes);
 	hold(s, cnt, pkts + sent, NULL, held);
-	return rest == 0 ? n : sent + held + post(s, worker, pkts + sent + held, rest);
+	if (rest > 0)
+		n = sent + held + post(s, worker, pkts + sent + held, rest);
+	leave(s, worker);
+	return n;
 }
 
 /* The burst of an owner that may not bypass. */
@@ -540,59 +543,94 @@ enqueue_slow(
 	return n;
 }
 
-/* Somebody missed an owner whose bypass succeeded: one turn as any owner. */
+/* A bypass ended without the owner being alone: the exclusive form begins, or somebody missed it.
+ */
 static __rte_noinline void
-look_again(struct sched_nolock *s, uint32_t worker)
+end_shared(struct sched_nolock *s, uint32_t worker)
 {
+	if (keep(s, worker) || let_go(s))
+		return;
 	atomic_fetch_and_explicit(&s->state, ~MISSED, memory_order_seq_cst);
 	drain_owned(s, worker, 0, true);
+}
+
+/* Straight to the driver if everything is seen empty, under ownership (rule B3). Owner. */
+static inline bool
+may_bypass(struct sched_nolock *s, struct rte_mbuf *const *pkts, uint16_t n)
+{
+	return likely(all_empty(s)) && (n == 1 || s->flat || one_band(s, pkts, n));
+}
+
+static inline uint16_t
+bypass(struct sched_nolock *s, uint32_t worker, struct rte_mbuf **pkts, uint16_t n)
+{
+	struct counters *cnt = &s->counters[worker];
+
+	SCHED_NOLOCK_STEP(BYPASS);
+	count(&cnt->bypassed, n);
+	count(&cnt->bypassed_bytes, n == 1 ? rte_pktmbuf_pkt_len(pkts[0]) : bytes_of(pkts, n));
+	return s->tx(s->tx_arg, pkts, n);
+}
+
+/*
+ * The bare path of a worker that kept the ownership. Only itself makes it the keeper; the control
+ * thread takes that away a grace period after it has set RESET, which this call has seen not set.
+ */
+static __rte_noinline uint16_t
+enqueue_kept(struct sched_nolock *s, uint32_t worker, struct rte_mbuf **pkts, uint16_t n)
+{
+	uint16_t sent;
+
+	/* The driver may come back into here: it finds somebody else the owner. */
+	atomic_store_explicit(&s->keeper, NOBODY, memory_order_relaxed);
+	SCHED_NOLOCK_STEP(OWN);
+	if (unlikely(!may_bypass(s, pkts, n)))
+		return enqueue_owned(s, worker, pkts, n);
+	if (unlikely((sent = bypass(s, worker, pkts, n)) < n))
+		return bypass_refused(s, worker, pkts, n, sent);
+	/* Release: as in keep(). RESET need not be looked at: the next call does. */
+	atomic_store_explicit(&s->keeper, worker, memory_order_release);
+	return n;
+}
+
+/* The bare path of a queue that is shared and at rest. */
+static __rte_noinline uint16_t
+enqueue_idle(struct sched_nolock *s, uint32_t worker, struct rte_mbuf **pkts, uint16_t n)
+{
+	uint32_t state = 0;
+	uint16_t sent;
+
+	if (unlikely(!atomic_compare_exchange_strong_explicit(
+		    &s->state, &state, OWNED, memory_order_seq_cst, memory_order_relaxed)))
+		return enqueue_slow(s, worker, pkts, n, state);
+	SCHED_NOLOCK_STEP(OWN);
+	if (unlikely(!may_bypass(s, pkts, n)))
+		return enqueue_owned(s, worker, pkts, n);
+	if (unlikely((sent = bypass(s, worker, pkts, n)) < n))
+		return bypass_refused(s, worker, pkts, n, sent);
+	state = OWNED;
+	if (unlikely(atomic_load_explicit(&s->exclusive, memory_order_relaxed) == worker) ||
+		unlikely(!atomic_compare_exchange_strong_explicit(
+			&s->state, &state, 0, memory_order_seq_cst, memory_order_relaxed)))
+		end_shared(s, worker);
+	return n;
 }
 
 uint16_t
 sched_nolock_enqueue(
 	struct sched_nolock *s, unsigned int worker, struct rte_mbuf **pkts, uint16_t n)
 {
-	struct counters *cnt = &s->counters[worker];
 	/* Acquire: active again means that what was done while it was not is seen. */
-	uint32_t state = atomic_load_explicit(&s->state, memory_order_acquire), idle = 0;
-	uint64_t bytes;
-	uint16_t sent;
+	uint32_t state = atomic_load_explicit(&s->state, memory_order_acquire);
 
-	if (unlikely((unsigned int)n - 1 >= s->bypass_max))
-		return enqueue_slow(s, worker, pkts, n, state);
-	if (state == OWNED) {
-		/*
-		 * Only this worker makes itself the keeper. The control thread takes that away a
-		 * grace period after it has set RESET, which is not set: not during this call.
-		 */
-		if (atomic_load_explicit(&s->keeper, memory_order_relaxed) != worker)
-			return enqueue_slow(s, worker, pkts, n, state);
-		/* The driver may come back into here: it finds somebody else the owner. */
-		atomic_store_explicit(&s->keeper, NOBODY, memory_order_relaxed);
-	} else if (unlikely(state != 0) ||
-		unlikely(!atomic_compare_exchange_strong_explicit(
-			&s->state, &idle, OWNED, memory_order_seq_cst, memory_order_relaxed)))
-		return enqueue_slow(s, worker, pkts, n, state);
-	SCHED_NOLOCK_STEP(OWN);
-	/* Straight to the driver only if everything is seen empty, under ownership (rule B3). */
-	if (unlikely(!all_empty(s)) || (n > 1 && !s->flat && !one_band(s, pkts, n)))
-		return enqueue_owned(s, worker, pkts, n);
-	SCHED_NOLOCK_STEP(BYPASS);
-	bytes = bytes_of(pkts, n); /* now: what is sent is gone */
-	sent = s->tx(s->tx_arg, pkts, n);
-	if (unlikely(sent < n)) {
-		n = bypass_refused(s, worker, pkts, n, sent, bytes);
-		leave(s, worker);
-		return n;
+	if (likely((unsigned int)n - 1 < s->bypass_max)) {
+		if (state == 0)
+			return enqueue_idle(s, worker, pkts, n);
+		if (state == OWNED &&
+			atomic_load_explicit(&s->keeper, memory_order_relaxed) == worker)
+			return enqueue_kept(s, worker, pkts, n);
 	}
-	count(&cnt->bypassed, n);
-	count(&cnt->bypassed_bytes, bytes);
-	if (state != 0)
-		/* Release: as keep(). RESET need not be looked at: the next call does. */
-		atomic_store_explicit(&s->keeper, worker, memory_order_release);
-	else if (!keep(s, worker) && unlikely(!let_go(s)))
-		look_again(s, worker);
-	return n;
+	return enqueue_slow(s, worker, pkts, n, state);
 }
 
 unsigned int

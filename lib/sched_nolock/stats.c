@@ -30,8 +30,9 @@ sum(const struct sched_nolock *s, struct sched_nolock_stats *stats)
 		cnt = &s->counters[w];
 		taken += get(&cnt->taken);
 		taken_bytes += get(&cnt->taken_bytes);
-		stats->bypassed += get(&cnt->bypassed);
-		stats->bypassed_bytes += get(&cnt->bypassed_bytes);
+		stats->bypassed += less(get(&cnt->bypassed), get(&cnt->unbypassed));
+		stats->bypassed_bytes +=
+			less(get(&cnt->bypassed_bytes), get(&cnt->unbypassed_bytes));
 		stats->dequeued += get(&cnt->sent);
 		stats->dequeued_bytes += get(&cnt->sent_bytes);
 		stats->dropped += get(&cnt->refused) + get(&cnt->flushed);
