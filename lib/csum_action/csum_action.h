@@ -151,7 +151,8 @@ static_assert(RTE_MBUF_F_RX_IP_CKSUM_BAD << 3 == RTE_MBUF_F_RX_IP_CKSUM_GOOD, "R
 
 /*
  * Completes in software the sums of pkts[0..n) that are pending and that a NIC with `tx_offloads`
- * would not complete; those it would, of packets received without sums (rule A23), are left to it.
+ * would not complete; those it would, of packets received without sums (rule A23), are left to it,
+ * and presets of packets that got or lost a tag since are renewed.
  * n is at most PACKET_VECTOR_MAX. May put a copy in a place. Packets marked for segmentation or
  * tunnel offload are not touched. Returns the positions whose sums are missing and stay so: a
  * fragment, or lengths that do not fit. Worker.

@@ -39,6 +39,22 @@ missing(uint64_t ol_flags, uint64_t tx_offloads)
 	return flags;
 }
 
+/* The sums that are pending, whoever is to complete them. */
+static uint32_t
+pending(uint64_t ol_flags)
+{
+	return (csum_is_pending_l4(ol_flags) ? CSUM_FLAGS_L4 : 0) |
+		(csum_is_pending_ip(ol_flags) ? (uint32_t)TCA_CSUM_UPDATE_FLAG_IPV4HDR : 0);
+}
+
+/* Tags or headers may have come or gone since a sum was left: then the lengths are not true any
+ * more. */
+static bool
+lengths_hold(const struct rte_mbuf *m, const struct packet_view *view)
+{
+	return m->l2_len == view->l3_off && m->l2_len + m->l3_len == view->l4_off;
+}
+
 uint64_t
 csum_action_complete(struct csum_action *csum, unsigned int worker, struct rte_mbuf **pkts,
 	uint16_t n, uint64_t tx_offloads)
@@ -47,12 +63,14 @@ csum_action_complete(struct csum_action *csum, unsigned int worker, struct rte_m
 	uint16_t i;
 
 	for (i = 0; i < n; i++) {
-		uint32_t flags = missing(pkts[i]->ol_flags, tx_offloads);
+		uint32_t flags = pending(pkts[i]->ol_flags);
 		struct packet_view view;
 
 		if (likely(flags == 0) || (pkts[i]->ol_flags & CSUM_MARKED) != 0)
 			continue;
 		packet_view_parse(pkts[i], &view);
+		if (missing(pkts[i]->ol_flags, tx_offloads) == 0 && lengths_hold(pkts[i], &view))
+			continue;
 		csum_update(csum->impl, &pkts[i], &view, flags, tx_offloads);
 		if (missing(pkts[i]->ol_flags, tx_offloads) == 0) {
 			csum_count(csum, worker, CSUM_ACTION_COMPLETED, 1);

@@ -475,7 +475,8 @@ csum_update(const struct csum_impl *impl, struct rte_mbuf **pm, const struct pac
 	if (u.leave != 0) {
 		u.ol_flags |= u.leave;
 		u.ol_flags |= view->l3 == PACKET_L3_IPV4 ? RTE_MBUF_F_TX_IPV4 : RTE_MBUF_F_TX_IPV6;
-		reason = CSUM_ACTION_LEFT;
+		if (reason == CSUM_ACTION_COMPUTED)
+			reason = CSUM_ACTION_LEFT;
 	}
 	return apply(pm, view, &u) ? reason : CSUM_ACTION_NO_COPY;
 }

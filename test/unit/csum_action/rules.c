@@ -397,6 +397,35 @@ csum_A25_left_only_where_it_suits(void **state)
 	assert_true(test_pool_full(pool));
 }
 
+/* vlan push after csum: what was left must be found behind the tag. */
+static void
+csum_A25_tag_pushed_after_a_sum_was_left(void **state)
+{
+	static const uint8_t tag[4] = { 0x81, 0, 0, 5 };
+	struct rte_mbuf *m = frame(wrong);
+	uint8_t *p, want[sizeof(right) + 4];
+
+	(void)state;
+	csum_action_offload_set(harness.csum, OFFERS);
+	assert_int_equal(harness_run(&harness, NULL, ALL, &m), CSUM_ACTION_LEFT);
+	csum_action_offload_set(harness.csum, 0);
+	assert_non_null(rte_pktmbuf_prepend(m, 4));
+	p = rte_pktmbuf_mtod(m, uint8_t *);
+	memmove(p, p + 4, 12);
+	memcpy(p + 12, tag, 4);
+	assert_int_equal(csum_action_complete(harness.csum, 0, &m, 1, OFFERS), 0);
+	harness_reason(&harness);
+	assert_int_equal(m->l2_len, 18);
+	assert_int_equal(rte_net_intel_cksum_prepare(m), 0);
+	assert_true(nic_send(m, OFFERS));
+	memcpy(want, right, 12);
+	memcpy(want + 12, tag, 4);
+	memcpy(want + 16, right + 12, sizeof(right) - 12);
+	assert_true(harness_equal(m, want, sizeof(want)));
+	rte_pktmbuf_free(m);
+	assert_true(test_pool_full(pool));
+}
+
 static void
 check(const uint8_t *data, uint32_t len, uint64_t ol_flags, enum csum_action_state ip,
 	enum csum_action_state l4)
@@ -569,6 +598,7 @@ main(void)
 		cmocka_unit_test(csum_A24_software_sum_clears_tx_flags),
 		cmocka_unit_test(csum_A25_left_sums_are_preset),
 		cmocka_unit_test(csum_A25_left_only_where_it_suits),
+		cmocka_unit_test(csum_A25_tag_pushed_after_a_sum_was_left),
 		cmocka_unit_test(csum_A26_checker_never_modifies_and_takes_both_zeros),
 		cmocka_unit_test(csum_A29_drops_are_counted_and_not_looked_at),
 		cmocka_unit_test(csum_params_refuse_unknown_flags),
