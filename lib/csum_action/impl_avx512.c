@@ -155,14 +155,12 @@ fold_end(__m512i x)
 		(uint64_t)_mm_extract_epi64(z, 1));
 }
 
-static AVX512_TARGET uint32_t
-crc32c_call(uint32_t crc, const void *data, size_t len)
+/* len >= 128. Apart, so that short calls set up no vectors. */
+static __rte_noinline AVX512_TARGET uint32_t
+crc32c_long(uint32_t crc, const uint8_t *p, size_t len)
 {
-	const uint8_t *p = data;
 	__m512i a, b, c, d, by;
 
-	if (len < 128)
-		return crc32c_one(crc, p, len);
 	a = _mm512_xor_si512(
 		_mm512_loadu_si512(p), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)crc)));
 	p += 64;
@@ -185,6 +183,12 @@ crc32c_call(uint32_t crc, const void *data, size_t len)
 	for (; len >= 64; p += 64, len -= 64)
 		a = fold(a, by, _mm512_loadu_si512(p));
 	return crc32c_one(fold_end(a), p, len);
+}
+
+static AVX512_TARGET uint32_t
+crc32c_call(uint32_t crc, const void *data, size_t len)
+{
+	return len < 128 ? crc32c_one(crc, data, len) : crc32c_long(crc, data, len);
 }
 
 #define PLAIN_SUM sum_avx512

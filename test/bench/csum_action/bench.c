@@ -357,6 +357,18 @@ bench_lock(struct action *action, struct csum_action *csum, bool drop, unsigned 
 	record("rcu against lock", name, 64, b / a, "times");
 }
 
+/* What dropping the lock gained act_csum in 2018. */
+static void
+print_linux(void)
+{
+	printf("  Linux, the same step, Mpps a thread: pass, 2 threads 1.671 -> 1.921 (1.15 "
+	       "times), 4 "
+	       "threads 0.649 -> 0.738 (1.14)\n"
+	       "                                       drop, 2 threads 3.213 -> 3.720 (1.16 "
+	       "times), 4 "
+	       "threads 1.079 -> 1.328 (1.23)\n");
+}
+
 /* changes */
 
 struct changer {
@@ -475,6 +487,7 @@ bench_all(void)
 	if (rte_lcore_count() > 1) {
 		bench_lock(action, csum, false, 2);
 		bench_lock(action, csum, true, 2);
+		print_linux();
 		changer.action = action;
 		changer.csum = csum;
 		changer.rcu = rcu;
