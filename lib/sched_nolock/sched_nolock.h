@@ -8,9 +8,20 @@
 /*
  * A FIFO scheduler for one Tx queue, with strict-priority bands and no lock: any worker may send
  * through it. When it is empty and nobody drains, a burst goes straight to the driver (bypass);
- * else packets wait in their band and exactly one worker, the owner, drains. Nobody ever waits for
- * the owner. Linux behaviour: net/sched/sch_generic.c, pfifo_fast, TCQ_F_NOLOCK and
- * TCQ_F_CAN_BYPASS, with the repairs that followed.
+ * else packets wait in a lane of their worker and band, and exactly one worker, the owner, drains.
+ * Nobody ever waits for the owner. Linux behaviour: net/sched/sch_generic.c, pfifo_fast,
+ * TCQ_F_NOLOCK and TCQ_F_CAN_BYPASS, with the repairs that followed. PROOF.md argues why it is
+ * right; doc/sched_nolock.md shows what it costs, and a program around it.
+ *
+ * Who calls what. Workers, each with a number of its own, call enqueue and drain; nothing else.
+ * One control thread calls all that changes something. One worker at least must call drain in
+ * every loop: packets that an owner left behind (its budget spent, the driver full, or lazily
+ * among busy producers) leave when it does. Workers report quiescence to the rte_rcu_qsbr under
+ * conf.rcu between calls.
+ *
+ * Order. One worker's packets of one band leave in the order it sent them, always. Between bands
+ * priority is strict. Between workers of a band there is no order; on a driver that is too slow
+ * for all, each gets the same share.
  */
 
 #include <stdbool.h>
@@ -23,8 +34,7 @@ struct sched_nolock;
 
 #define SCHED_NOLOCK_BANDS_MAX 16
 #define SCHED_NOLOCK_WORKERS_MAX 256
-#define SCHED_NOLOCK_PRIO_MAX \
-	16 /* skb->priority & 15 selects the priomap's entry (TC_PRIO_MAX + 1) */
+#define SCHED_NOLOCK_PRIO_MAX 16 /* priority & 15 selects the priomap's entry (TC_PRIO_MAX + 1) */
 #define SCHED_NOLOCK_LIMIT_DEFAULT 1000
 #define SCHED_NOLOCK_BUDGET_DEFAULT 128
 
@@ -33,7 +43,9 @@ struct sched_nolock;
  * caller's. rte_eth_tx_burst()'s contract. Only one worker at a time calls it.
  */
 typedef uint16_t (*sched_nolock_tx_fn)(void *arg, struct rte_mbuf **pkts, uint16_t n);
-/* Takes over packets that a reset or flush found: to be counted and freed. Control thread or owner.
+/*
+ * Takes over packets that a reset or flush found, to be counted and freed: the control thread, or a
+ * worker that raced with deactivate(). Nobody is kept waiting meanwhile.
  */
 typedef void (*sched_nolock_drop_fn)(void *arg, struct rte_mbuf **pkts, uint16_t n);
 
@@ -41,7 +53,12 @@ struct sched_nolock_conf {
 	unsigned int n_workers; /* callers are 0 .. n_workers - 1 */
 	unsigned int bands; /* 1 .. SCHED_NOLOCK_BANDS_MAX; band 0 first */
 	uint8_t priomap[SCHED_NOLOCK_PRIO_MAX]; /* priority & 15 -> band, each < bands */
-	uint32_t limit; /* packets a band; 0: no limit of its own (rule B9) */
+	/*
+	 * Packets a band may hold; 0: no limit of its own (rule B9). A worker may fill a band that
+	 * others do not use, and always has limit / n_workers, so that together they may hold up to
+	 * twice the limit for a while.
+	 */
+	uint32_t limit;
 	unsigned int budget; /* packets an owner drains before it gives way; 0: the default */
 	int priority_offset; /* of a uint32_t priority in the mbuf; -1: all are 0 */
 	int class_offset; /* of a uint16_t band + 1 that overrides it, 0 none; -1: no such field */
@@ -51,7 +68,7 @@ struct sched_nolock_conf {
 	void *tx_arg;
 	sched_nolock_drop_fn drop;
 	void *drop_arg;
-	struct rcu *rcu; /* frees replaced bands */
+	struct rcu *rcu; /* frees replaced bands; NULL: bands cannot change, no exclusive form */
 };
 
 /* Sums over workers. At rest enqueued = bypassed + dequeued + dropped + queued + held (rule B7). */
@@ -66,8 +83,7 @@ struct sched_nolock_stats {
 	uint64_t held, held_bytes; /* taken from a band, refused by the driver */
 };
 
-/* pfifo_fast: three bands, Linux's priomap, SCHED_NOLOCK_LIMIT_DEFAULT. Other fields are zero or
- * -1. */
+/* pfifo_fast: three bands, Linux's priomap, default limit and budget, bypass; else zero or -1. */
 void sched_nolock_conf_pfifo_fast(struct sched_nolock_conf *conf);
 
 /*
@@ -76,8 +92,7 @@ void sched_nolock_conf_pfifo_fast(struct sched_nolock_conf *conf);
  */
 struct sched_nolock *sched_nolock_create(const struct sched_nolock_conf *conf);
 
-/* Drops what is queued and held, and frees. No worker may be inside or come in any more. Control
- * thread. */
+/* Drops what is queued and held, and frees. No worker may be inside or come in any more. */
 void sched_nolock_destroy(struct sched_nolock *sched);
 
 /*
@@ -90,7 +105,9 @@ uint16_t sched_nolock_enqueue(
 
 /*
  * Drains up to the budget if there is anything and nobody else does. The worker that serves the
- * queue calls it every loop: one load when there is nothing to do. Returns packets the driver took.
+ * queue calls it every loop: one load when there is nothing to do. Among busy producers it stands
+ * back in a loop in which its worker has itself posted, so that packets leave in batches; with the
+ * first loop of silence it sends. Returns packets the driver took: 0 does not say empty.
  */
 unsigned int sched_nolock_drain(struct sched_nolock *sched, unsigned int worker);
 

@@ -71,7 +71,7 @@ struct bench {
 	struct rte_mempool *pool;
 	struct rte_rcu_qsbr *qsbr;
 	struct rcu *rcu;
-	struct sched_nolock *sched[N_WAYS];
+	struct sched_nolock *sched[N_WAYS][N_WORKERS]; /* SHARED: the first one */
 	struct peer_spin spin;
 	struct peer_ring ring;
 	struct peer_busy busy;
@@ -82,7 +82,8 @@ struct bench {
 	unsigned int burst;
 	uint64_t start, end; /* TSC */
 	_Atomic unsigned int ready;
-	uint64_t packets[N_WORKERS];
+	uint64_t packets[N_WORKERS]; /* taken from each */
+	uint64_t sent; /* by the schedulers */
 	long preempted[N_WORKERS]; /* times in this window */
 	uint64_t cycles[N_WORKERS];
 	struct result results[2][N_WAYS][N_BURSTS];
@@ -106,11 +107,12 @@ drop(void *arg, struct rte_mbuf **pkts, uint16_t n)
 static inline uint16_t
 send_by(enum way way, unsigned int worker, struct rte_mbuf **pkts, uint16_t n)
 {
+	struct sched_nolock *sched;
 	uint16_t took;
 
 	switch (way) {
 	case BARE:
-		return rte_eth_tx_burst(bench.ports[0], 0, pkts, n);
+		return rte_eth_tx_burst(bench.ports[worker], 0, pkts, n);
 	case SPIN:
 		return peer_spin_enqueue(&bench.spin, bench.ports[0], pkts, n);
 	case RING:
@@ -118,10 +120,11 @@ send_by(enum way way, unsigned int worker, struct rte_mbuf **pkts, uint16_t n)
 	case BUSY:
 		return peer_busy_enqueue(&bench.busy, bench.ports[0], pkts, n);
 	default:
-		took = sched_nolock_enqueue(bench.sched[way], worker, pkts, n);
-		/* Worker 0 serves the queue. */
-		if (worker == 0)
-			sched_nolock_drain(bench.sched[way], 0);
+		sched = bench.sched[way][way == SHARED ? 0 : worker];
+		took = sched_nolock_enqueue(sched, worker, pkts, n);
+		/* Each serves its own queue, worker 0 a shared one. */
+		if (way != SHARED || worker == 0)
+			sched_nolock_drain(sched, worker);
 		return took;
 	}
 }
@@ -183,12 +186,30 @@ work(void *arg)
 	return 0;
 }
 
+/* Packets that the schedulers of a way have given to the driver. */
+static uint64_t
+sent_by(enum way way)
+{
+	struct sched_nolock_stats st;
+	uint64_t sent = 0;
+	unsigned int w;
+
+	for (w = 0; w < N_WORKERS; w++)
+		if (bench.sched[way][w] != NULL) {
+			sched_nolock_stats(bench.sched[way][w], &st);
+			sent += st.bypassed + st.dequeued;
+		}
+	return sent;
+}
+
 static void
 settle(enum way way)
 {
-	if (way >= OWN && way <= SHARED)
-		while (!sched_nolock_empty(bench.sched[way]))
-			sched_nolock_drain(bench.sched[way], 0);
+	unsigned int w;
+
+	for (w = 0; w < N_WORKERS; w++)
+		while (bench.sched[way][w] != NULL && !sched_nolock_empty(bench.sched[way][w]))
+			sched_nolock_drain(bench.sched[way][w], w);
 }
 
 /* One window. Returns false if a worker was preempted in it. */
@@ -196,6 +217,7 @@ static bool
 run_once(unsigned int n)
 {
 	unsigned int w, lcore, next = 1;
+	uint64_t sent = sent_by(bench.way);
 
 	bench.start = rte_rdtsc() + rte_get_tsc_hz() / 10000;
 	bench.end = bench.start + rte_get_tsc_hz() / 1000;
@@ -205,6 +227,7 @@ run_once(unsigned int n)
 	}
 	work((void *)(uintptr_t)0);
 	rte_eal_mp_wait_lcore();
+	bench.sent = sent_by(bench.way) - sent;
 	settle(bench.way);
 	for (w = 0; w < n; w++)
 		if (bench.preempted[w] != 0)
@@ -218,6 +241,7 @@ run(unsigned int n, enum way way, unsigned int b, unsigned int round)
 	struct result *res = &bench.results[n - 1][way][b];
 	double sum = 0, squares = 0, rate;
 	unsigned int w, tries;
+	uint64_t taken = 0;
 
 	bench.way = way;
 	bench.burst = bursts[b];
@@ -227,9 +251,13 @@ run(unsigned int n, enum way way, unsigned int b, unsigned int round)
 		rate = (double)bench.packets[w] / (double)bench.cycles[w];
 		sum += rate;
 		squares += rate * rate;
+		taken += bench.packets[w];
 	}
-	res->cycles[round] = 1 / sum;
 	res->jain[round] = sum * sum / (n * squares);
+	/* What still waits at the end was not sent. */
+	if (bench.sched[way][0] != NULL)
+		sum *= (double)bench.sent / (double)taken;
+	res->cycles[round] = 1 / sum;
 }
 
 static int
@@ -280,6 +308,12 @@ ratio(enum way slow, enum way fast, unsigned int n, unsigned int b)
 	return median(r, bench.rounds);
 }
 
+static double
+mpps(unsigned int n, enum way way, unsigned int b)
+{
+	return (double)rte_get_tsc_hz() / cycles(n, way, b) / 1e6;
+}
+
 static void
 print_table(void)
 {
@@ -287,7 +321,7 @@ print_table(void)
 		[OWN] = { "<= 5", "", "<= 1" },
 		[SHAREABLE] = { "<= 45", "", "<= 3" },
 	};
-	unsigned int way, b;
+	unsigned int way, b, n;
 
 	printf("1 worker: cycles added to a bare rte_eth_tx_burst, a packet\n%-34s", "burst");
 	for (b = 0; b < N_BURSTS; b++)
@@ -301,11 +335,24 @@ print_table(void)
 			printf("%8.1f %-7s", added(way, b),
 				targets[way][b] != NULL ? targets[way][b] : "");
 	}
-	printf("\nbypass / always queued: %.2f at burst 1 (target 1.2; Linux 1.12 to 1.22)\n",
+	printf("\nbypass is %.2f times as fast as always queued at burst 1 (target 1.2)\n",
 		ratio(QUEUED, SHAREABLE, 1, 0));
 	printf("%u windows in which a worker was preempted were repeated\n", bench.disturbed);
 	if (bench.n_workers < 2)
 		return;
+	printf("\nMpps a worker, own queues\n%-34s", "burst, workers");
+	for (b = 0; b < N_BURSTS; b++)
+		printf("%8u, 1 %8u, 2", bursts[b], bursts[b]);
+	for (way = BARE; way <= QUEUED; way++) {
+		printf("\n%-34s", way_names[way]);
+		for (b = 0; b < N_BURSTS; b++)
+			for (n = 1; n <= 2; n++)
+				printf("%11.1f", mpps(n, way, b) / n);
+	}
+	printf("\nbypass / always queued, burst 1: 1 worker %.2f, 2 workers %.2f "
+	       "(Linux, own queues: 1.17, 1.21)\n",
+		mpps(1, SHAREABLE, 0) / mpps(1, QUEUED, 0),
+		mpps(2, SHAREABLE, 0) / mpps(2, QUEUED, 0));
 	printf("\n2 workers, one queue: cycles a packet, both together (Jain's index)\n");
 	for (way = SHARED; way < N_WAYS; way++) {
 		printf("%-34s", way_names[way]);
@@ -341,7 +388,7 @@ write_json(const char *path)
 		"\"rows\": [",
 		bench.rounds);
 	for (n = 1; n <= bench.n_workers; n++)
-		for (way = n == 1 ? BARE : SHARED; way < N_WAYS; way++)
+		for (way = BARE; way < N_WAYS; way++)
 			for (b = 0; b < N_BURSTS; b++) {
 				fprintf(f,
 					"%s\n\t{ \"way\": \"%s\", \"workers\": %u, \"burst\": %u, "
@@ -375,34 +422,44 @@ make_port(unsigned int i)
 		errx(1, "%s does not start", name);
 }
 
+static struct sched_nolock *
+make_sched(enum way way, unsigned int worker)
+{
+	struct sched_nolock_conf conf;
+	struct sched_nolock *sched;
+
+	sched_nolock_conf_pfifo_fast(&conf);
+	conf.n_workers = N_WORKERS;
+	conf.tx = tx;
+	conf.tx_arg = (void *)(uintptr_t)bench.ports[worker];
+	conf.drop = drop;
+	conf.rcu = bench.rcu;
+	conf.bypass = way != QUEUED;
+	if ((sched = sched_nolock_create(&conf)) == NULL)
+		errx(1, "no scheduler");
+	if (way == OWN && sched_nolock_set_exclusive(sched, (int)worker) != 0)
+		errx(1, "no exclusive queue");
+	return sched;
+}
+
 static void
 make(void)
 {
-	struct sched_nolock_conf conf;
-	unsigned int way;
+	unsigned int way, w;
 
 	bench.pool = rte_pktmbuf_pool_create(
 		"bench", 16383, 512, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	if (bench.pool == NULL)
 		errx(1, "no pool");
-	make_port(0);
+	for (w = 0; w < N_WORKERS; w++)
+		make_port(w);
 	bench.qsbr = rte_zmalloc(NULL, rte_rcu_qsbr_get_memsize(N_WORKERS), RTE_CACHE_LINE_SIZE);
 	if (bench.qsbr == NULL || rte_rcu_qsbr_init(bench.qsbr, N_WORKERS) != 0 ||
 		(bench.rcu = rcu_create(bench.qsbr)) == NULL)
 		errx(1, "no rcu");
-	for (way = OWN; way <= SHARED; way++) {
-		sched_nolock_conf_pfifo_fast(&conf);
-		conf.n_workers = N_WORKERS;
-		conf.tx = tx;
-		conf.tx_arg = (void *)(uintptr_t)bench.ports[0];
-		conf.drop = drop;
-		conf.rcu = bench.rcu;
-		conf.bypass = way != QUEUED;
-		if ((bench.sched[way] = sched_nolock_create(&conf)) == NULL)
-			errx(1, "no scheduler");
-	}
-	if (sched_nolock_set_exclusive(bench.sched[OWN], 0) != 0)
-		errx(1, "no exclusive queue");
+	for (way = OWN; way <= SHARED; way++)
+		for (w = 0; w < (way == SHARED ? 1 : N_WORKERS); w++)
+			bench.sched[way][w] = make_sched(way, w);
 	bench.ring.ring = rte_ring_create("bench", 1024, SOCKET_ID_ANY, RING_F_SC_DEQ);
 	if (bench.ring.ring == NULL)
 		errx(1, "no ring");
@@ -431,13 +488,14 @@ main(int argc, char **argv)
 	for (round = 0; round < bench.rounds; round++)
 		for (n = 1; n <= bench.n_workers; n++)
 			for (b = 0; b < N_BURSTS; b++)
-				for (way = n == 1 ? BARE : SHARED; way < N_WAYS; way++)
+				for (way = BARE; way < N_WAYS; way++)
 					run(n, way, b, round);
 	print_table();
 	if (json != NULL)
 		write_json(json);
 	for (way = OWN; way <= SHARED; way++)
-		sched_nolock_destroy(bench.sched[way]);
+		for (n = 0; n < N_WORKERS; n++)
+			sched_nolock_destroy(bench.sched[way][n]);
 	rcu_destroy(bench.rcu);
 	rte_eal_cleanup();
 	return 0;
