@@ -14,6 +14,9 @@
 #include "action/index_map.h"
 #include "action/table.h"
 
+/* Flushed actions that are freed after each grace period. */
+#define FLUSH_EACH 2048
+
 static uint32_t
 now(void)
 {
@@ -44,13 +47,24 @@ action_table_create(struct rcu *rcu, unsigned int n_workers)
 	return table;
 }
 
+/* Waits for flushes that are under way: they still give slots back. */
 static void
 table_reclaim(struct rcu_head *head)
 {
 	struct action_table *table = RTE_PTR_SUB(head, offsetof(struct action_table, head));
 
+	if (table->flushes != 0) {
+		rcu_defer(table->rcu, head, table_reclaim);
+		return;
+	}
 	counter_table_destroy(table->counters);
 	free(table);
+}
+
+static struct action_kind *
+kind_of(const struct action *action)
+{
+	return &action->table->kinds[action->ops->id];
 }
 
 static void
@@ -83,7 +97,7 @@ action_reclaim(struct rcu_head *head)
 static void
 action_remove(struct action *action)
 {
-	index_map_del(&action->table->kinds[action->ops->id], action->index);
+	index_map_del(&kind_of(action)->actions, action->index);
 	rcu_defer(action->table->rcu, &action->rcu, action_reclaim);
 }
 
@@ -98,7 +112,7 @@ action_table_destroy(struct action_table *table)
 		return;
 	for (unsigned int id = 0; id < ACTION_ID_MAX; id++) {
 		index = 0;
-		while ((action = index_map_next(&table->kinds[id], &index)) != NULL)
+		while ((action = index_map_next(&table->kinds[id].actions, &index)) != NULL)
 			action_remove(action);
 	}
 	rcu_defer(table->rcu, &table->head, table_reclaim);
@@ -136,7 +150,7 @@ action_create(struct action_table *table, const struct action_ops *ops, uint32_t
 
 	if (ops == NULL || ops->id >= ACTION_ID_MAX || params == NULL)
 		return -EINVAL;
-	map = &table->kinds[ops->id];
+	map = &table->kinds[ops->id].actions;
 	if (index == 0) {
 		index = 1;
 		if (index_map_lowest_free(map, UINT32_MAX, &index) != 0)
@@ -161,6 +175,7 @@ action_create(struct action_table *table, const struct action_ops *ops, uint32_t
 		return rc;
 	}
 	atomic_init(&action->params, params);
+	table->kinds[ops->id].refs++;
 	*out = action;
 	return 0;
 }
@@ -168,7 +183,7 @@ action_create(struct action_table *table, const struct action_ops *ops, uint32_t
 struct action *
 action_find(struct action_table *table, const struct action_ops *ops, uint32_t index)
 {
-	return index_map_find(&table->kinds[ops->id], index);
+	return index_map_find(&table->kinds[ops->id].actions, index);
 }
 
 /* Without memory for a drop slot the change is made all the same: its drops are then not counted.
@@ -194,14 +209,22 @@ action_params(const struct action *action)
 void
 action_get(struct action *action, bool bind)
 {
+	struct action_kind *kind = kind_of(action);
+
 	action->refs++;
-	action->binds += bind;
+	kind->refs++;
+	if (bind && action->binds++ == 0)
+		kind->bound++;
 }
 
 void
 action_put(struct action *action, bool bind)
 {
-	action->binds -= bind;
+	struct action_kind *kind = kind_of(action);
+
+	kind->refs--;
+	if (bind && --action->binds == 0)
+		kind->bound--;
 	if (--action->refs == 0)
 		action_remove(action);
 }
@@ -215,18 +238,67 @@ action_del(struct action *action)
 	return 0;
 }
 
-int
-action_flush(struct action_table *table, const struct action_ops *ops, uint32_t *n)
+/* Actions that were flushed all at once, on their way out. */
+struct flushed {
+	struct rcu_head rcu;
+	struct action_table *table;
+	struct index_map actions;
+};
+
+static void
+flushed_reclaim(struct rcu_head *head)
 {
+	struct flushed *flushed = RTE_PTR_SUB(head, offsetof(struct flushed, rcu));
+	struct action_table *table = flushed->table;
 	struct action *action;
 	uint32_t index = 0;
 
-	*n = 0;
-	while ((action = index_map_next(&table->kinds[ops->id], &index)) != NULL) {
+	/* Not in the round that defers the last ones: the table must outlive them. */
+	if (flushed->actions.count == 0) {
+		table->flushes--;
+		free(flushed);
+		return;
+	}
+	for (unsigned int n = 0; n < FLUSH_EACH; n++) {
+		if ((action = index_map_next(&flushed->actions, &index)) == NULL)
+			break;
+		index_map_del(&flushed->actions, index);
+		rcu_defer(table->rcu, &action->rcu, action_reclaim);
+	}
+	rcu_defer(table->rcu, head, flushed_reclaim);
+}
+
+/* Takes all actions of a kind that only explicit owners hold out of the table in one step. */
+static bool
+flush_whole(struct action_table *table, struct action_kind *kind)
+{
+	struct flushed *flushed = malloc(sizeof(*flushed));
+
+	if (flushed == NULL)
+		return false;
+	flushed->table = table;
+	flushed->actions = kind->actions;
+	index_map_init(&kind->actions, NULL);
+	kind->refs = 0;
+	table->flushes++;
+	rcu_defer(table->rcu, &flushed->rcu, flushed_reclaim);
+	return true;
+}
+
+int
+action_flush(struct action_table *table, const struct action_ops *ops, uint32_t *n)
+{
+	struct action_kind *kind = &table->kinds[ops->id];
+	struct action *action;
+	uint32_t index = 0;
+
+	*n = kind->actions.count;
+	if (*n > FLUSH_EACH && kind->bound == 0 && kind->refs == *n && flush_whole(table, kind))
+		return 0;
+	for (*n = 0; (action = index_map_next(&kind->actions, &index)) != NULL; (*n)++) {
 		if (action->binds != 0)
 			return -EPERM;
 		action_put(action, false);
-		(*n)++;
 		if (index++ == UINT32_MAX)
 			break;
 	}
@@ -264,13 +336,13 @@ action_stats_get(const struct action *action, struct action_stats *stats)
 struct action *
 action_next(struct action_table *table, const struct action_ops *ops, uint32_t index)
 {
-	return index_map_next(&table->kinds[ops->id], &index);
+	return index_map_next(&table->kinds[ops->id].actions, &index);
 }
 
 uint32_t
 action_count(const struct action_table *table, const struct action_ops *ops)
 {
-	return table->kinds[ops->id].count;
+	return table->kinds[ops->id].actions.count;
 }
 
 size_t

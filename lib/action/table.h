@@ -10,10 +10,18 @@
 #include "action/action.h"
 #include "action/index_map.h"
 
+/* All actions of a kind. */
+struct action_kind {
+	struct index_map actions; /* by index */
+	uint64_t refs; /* of all of them together */
+	uint32_t bound; /* actions with a binding */
+};
+
 struct action_table {
 	struct rcu *rcu;
 	struct counter_table *counters;
-	struct index_map kinds[ACTION_ID_MAX]; /* by ops->id, then by index */
+	uint32_t flushes; /* under way */
+	struct action_kind kinds[ACTION_ID_MAX]; /* by ops->id */
 	struct rcu_head head;
 };
 

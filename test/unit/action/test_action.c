@@ -204,6 +204,60 @@ action_flush_stops_at_the_first_bound(void **state)
 }
 
 static void
+action_a_flush_of_many_is_one_step(void **state)
+{
+	struct fixture *f = *state;
+	struct action *a;
+	uint32_t n, most = 0;
+
+	for (uint32_t i = 1; i <= 20000; i++)
+		make(f, 0, TC_ACT_OK, 0, 0);
+	/* One that is held twice keeps Linux's way. */
+	a = action_find(f->table, &test_ops, 15000);
+	action_get(a, false);
+	assert_int_equal(action_flush(f->table, &test_ops, &n), 0);
+	assert_int_equal(action_count(f->table, &test_ops), 1);
+	action_put(a, false);
+	assert_null(action_find(f->table, &test_ops, 15000));
+	rcu_barrier(f->rcu);
+	params_freed = 0;
+	for (uint32_t i = 1; i <= 20000; i++)
+		make(f, 0, TC_ACT_OK, 0, 0);
+	rte_rcu_qsbr_thread_register(f->qsbr, 0);
+	rte_rcu_qsbr_thread_online(f->qsbr, 0);
+	assert_int_equal(action_flush(f->table, &test_ops, &n), 0);
+	assert_int_equal(n, 20000);
+	assert_int_equal(action_count(f->table, &test_ops), 0);
+	/* The indexes are free at once. */
+	a = make(f, 1, TC_ACT_OK, 0, 0);
+	while (rcu_pending(f->rcu) != 0) {
+		rte_rcu_qsbr_quiescent(f->qsbr, 0);
+		n = rcu_reclaim(f->rcu, 0);
+		most = RTE_MAX(most, n);
+	}
+	assert_int_equal(params_freed, 20000);
+	assert_in_range(most, 1, 5000);
+	assert_ptr_equal(action_find(f->table, &test_ops, 1), a);
+}
+
+static void
+action_table_goes_while_a_flush_is_under_way(void **state)
+{
+	struct fixture *f = *state;
+	struct action_table *table = action_table_create(f->rcu, 1);
+	struct action *a;
+	uint32_t n;
+
+	for (uint32_t i = 1; i <= 10000; i++)
+		assert_int_equal(
+			action_create(table, &test_ops, 0, params(TC_ACT_OK, 0, 0), &a), 0);
+	assert_int_equal(action_flush(table, &test_ops, &n), 0);
+	action_table_destroy(table);
+	rcu_barrier(f->rcu);
+	assert_int_equal(params_freed, 10000);
+}
+
+static void
 action_A30_freed_after_last_rule_and_grace_period(void **state)
 {
 	struct fixture *f = *state;
@@ -469,6 +523,8 @@ main(void)
 		T(action_indexes_are_per_kind_lowest_first),
 		T(action_references_count_as_linux_shows_them),
 		T(action_flush_stops_at_the_first_bound),
+		T(action_a_flush_of_many_is_one_step),
+		T(action_table_goes_while_a_flush_is_under_way),
 		T(action_A30_freed_after_last_rule_and_grace_period),
 		T(action_replace_frees_the_old_parameters_later),
 		T(action_A29_every_packet_counts),
