@@ -502,6 +502,50 @@ actions(void **state)
 	families_destroy(f);
 }
 
+/* What each kind of action says of itself. */
+static void
+action_kinds(void **state)
+{
+	static const char *const same[][2] = {
+		{ "skbedit priority 1:2 mark 7/0xff queue_mapping 3 pipe",
+			"skbedit queue_mapping 3 priority 1:2 mark 7/0xff pipe\n" },
+		{ "vlan push id 7 priority 3 protocol 802.1ad",
+			"vlan  push id 7 protocol 802.1ad priority 3 pipe\n" },
+		{ "vlan pop pass", "vlan  pop pass\n" },
+		{ "pedit ex munge ip ttl add 0xff munge tcp dport set 80 pipe",
+			"key #0  at ipv4+8: add ff000000 mask 00ffffff\n" },
+		{ "police rate 8mbit burst 10000 conform-exceed drop/pipe",
+			"rate 8Mbit burst 10000b mtu 2Kb action drop/pipe overhead 0b" },
+		{ "police pkts_rate 1000 pkts_burst 200 conform-exceed drop",
+			"mtu 4096Mb pkts_rate 1000 pkts_burst 200 action drop" },
+		{ "mirred egress redirect dev p1", "mirred (Egress Redirect to device p1) stolen" },
+		{ "mirred ingress mirror dev p1", "mirred (Ingress Mirror to device p1) pipe" },
+	};
+	static const char *const refused[][2] = {
+		{ "skbedit ptype host", "TCA_SKBEDIT_PTYPE is not supported" },
+		{ "vlan pop_eth", "pop_eth and push_eth are not supported" },
+		{ "police rate 8mbit burst 10000 overhead 20", "overhead, mpu and linklayer atm" },
+	};
+	struct families *f = begin();
+
+	(void)state;
+	RUN(0, "tc qdisc add dev p0 clsact");
+	for (unsigned int i = 0; i < RTE_DIM(same); i++) {
+		RUN(0, "tc filter add dev p0 ingress prio 1 protocol all matchall action %s",
+			same[i][0]);
+		RUN(0, "tc filter show dev p0 ingress");
+		OUT_HAS(same[i][1]);
+		OUT_HAS("ref 1 bind 1");
+		RUN(0, "tc filter del dev p0 ingress");
+	}
+	for (unsigned int i = 0; i < RTE_DIM(refused); i++) {
+		RUN(2, "tc filter add dev p0 ingress prio 1 protocol all matchall action %s",
+			refused[i][0]);
+		OUT_HAS(refused[i][1]);
+	}
+	families_destroy(f);
+}
+
 static void
 actions_many(void **state)
 {
@@ -593,6 +637,7 @@ main(void)
 		cmocka_unit_test(filter_prio),
 		cmocka_unit_test(filter_chains),
 		cmocka_unit_test(actions),
+		cmocka_unit_test(action_kinds),
 		cmocka_unit_test(actions_many),
 		cmocka_unit_test(monitor),
 		cmocka_unit_test(monitor_link),
