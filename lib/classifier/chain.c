@@ -14,6 +14,9 @@
 /* Rules of a removed priority that are freed at once, and then after each further grace period. */
 #define REAP_AT_ONCE 1024
 #define REAP_EACH 2048
+/* Priorities of a flushed chain, and rules of each, that are freed at once or in one go. */
+#define FLUSH_PRIOS 64
+#define FLUSH_RULES 32
 /* Linux: the first automatic priority, and where its search begins. */
 #define PRIO_AUTO_FIRST 0xc000
 #define PRIO_AUTO_FROM 0x8000
@@ -246,11 +249,61 @@ prio_remove(struct classifier_prio *prio)
 	rcu_defer(prio->classifier->rcu, &prio->rcu, prio_reclaim);
 }
 
+/* Priorities of a flushed chain, on their way out. */
+struct flushed {
+	struct rcu_head rcu;
+	struct rcu *list;
+	struct classifier_prio **prios;
+	uint32_t n;
+};
+
+/* No worker sees them any more: what is left is work, a bounded part of it each time. */
+static void
+flushed_reclaim(struct rcu_head *head)
+{
+	struct flushed *flushed = RTE_PTR_SUB(head, offsetof(struct flushed, rcu));
+
+	for (unsigned int i = 0; i < FLUSH_PRIOS && flushed->n > 0; i++) {
+		struct classifier_prio *prio = flushed->prios[--flushed->n];
+
+		reap(prio, FLUSH_RULES);
+		rcu_defer(flushed->list, &prio->rcu, prio_reclaim);
+	}
+	if (flushed->n > 0) {
+		rcu_defer(flushed->list, head, flushed_reclaim);
+		return;
+	}
+	free(flushed->prios);
+	free(flushed);
+}
+
+/* Takes all priorities out of the chain in one step. */
+static bool
+flush_whole(struct classifier_chain *chain)
+{
+	struct flushed *flushed = malloc(sizeof(*flushed));
+
+	if (flushed == NULL)
+		return false;
+	flushed->list = chain->block->classifier->rcu;
+	flushed->prios = chain->prios;
+	flushed->n = chain->n_prios;
+	/* Relaxed: NULL says nothing about other memory. Who stands inside goes on to the end. */
+	atomic_store_explicit(&chain->first, NULL, memory_order_relaxed);
+	chain->prios = NULL;
+	chain->n_prios = chain->room = 0;
+	update_first(chain);
+	chain->block->generation++;
+	rcu_defer(flushed->list, &flushed->rcu, flushed_reclaim);
+	return true;
+}
+
 void
 chain_flush(struct classifier_chain *chain)
 {
-	while (chain->n_prios != 0)
-		prio_remove(chain->prios[chain->n_prios - 1]);
+	if (chain->n_prios <= FLUSH_PRIOS || !flush_whole(chain))
+		while (chain->n_prios != 0)
+			prio_remove(chain->prios[chain->n_prios - 1]);
 	chain_release(chain);
 }
 

@@ -443,6 +443,37 @@ classifier_C7_100k_chains_come_and_go(void **state)
 }
 
 static void
+classifier_a_flush_of_many_priorities_is_one_step(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int n, most = 0;
+
+	put_ether(f, ETH_P_IP);
+	for (uint32_t round = 0; round < 2; round++) {
+		for (uint32_t prio = 1; prio <= 10000; prio++)
+			add_matchall(f, 0, prio, ETH_P_ALL, TC_ACT_UNSPEC);
+		add_matchall(f, 0, 20000, ETH_P_ALL, TC_ACT_SHOT);
+		run(f);
+		assert_int_equal(f->result.dropped[CLASSIFIER_DROP_SHOT], 1);
+		assert_int_equal(classifier_flush(f->block, 0, 0, 0, &f->why), 0);
+		run(f);
+		assert_int_equal(f->result.passed, 1);
+		assert_false(classifier_chain_exists(f->block, 0));
+	}
+	/* New rules beside the old ones on their way out. */
+	add_matchall(f, 0, 5, ETH_P_ALL, TC_ACT_STOLEN);
+	while (rcu_pending(f->rcu) != 0) {
+		rte_rcu_qsbr_quiescent(f->qsbr, 0);
+		n = rcu_reclaim(f->rcu, 0);
+		most = RTE_MAX(most, n);
+	}
+	assert_in_range(most, 1, 2000);
+	assert_int_equal(action_count(f->actions, &gact_action_ops), 1);
+	run(f);
+	assert_int_equal(f->result.dropped[CLASSIFIER_DROP_STOLEN], 1);
+}
+
+static void
 classifier_gact_random(void **state)
 {
 	struct fixture *f = *state;
@@ -492,6 +523,7 @@ main(void)
 		FIXTURE_TEST(classifier_chains_stay_while_needed),
 		FIXTURE_TEST(classifier_C5_dump_while_deleting),
 		FIXTURE_TEST(classifier_C7_100k_chains_come_and_go),
+		FIXTURE_TEST(classifier_a_flush_of_many_priorities_is_one_step),
 		FIXTURE_TEST(classifier_gact_random),
 	};
 
