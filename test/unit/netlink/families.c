@@ -22,6 +22,11 @@
 #include <unistd.h>
 
 #include "classifier/gact.h"
+#include "classifier/mirred.h"
+#include "classifier/pedit.h"
+#include "classifier/police.h"
+#include "classifier/skbedit.h"
+#include "classifier/vlan.h"
 #include "csum_action/csum_action.h"
 #include "families.h"
 #include "netlink/ctl.h"
@@ -219,7 +224,8 @@ families_create(const char *name)
 void
 families_destroy(struct families *f)
 {
-	const struct action_ops *kinds[] = { &gact_action_ops, &csum_action_ops };
+	const struct action_ops *kinds[] = { &gact_action_ops, &csum_action_ops, &mirred_action_ops,
+		&skbedit_action_ops, &vlan_action_ops, &pedit_action_ops, &police_action_ops };
 
 	close(f->fd);
 	netlink_server_destroy(f->server);
@@ -344,7 +350,7 @@ mask(char *buf, size_t len)
 	for (size_t i = 0; i + TM_LEN <= len; i += 4) {
 		const struct nlattr *attr = (const void *)(buf + i);
 
-		if (attr->nla_len == TM_LEN && (attr->nla_type == 1 || attr->nla_type == 2))
+		if (attr->nla_len == TM_LEN && attr->nla_type > 0 && attr->nla_type <= 6)
 			memset(buf + i + NLA_HDRLEN, 0, TM_LEN - NLA_HDRLEN);
 	}
 }
@@ -394,7 +400,8 @@ dump_actions(struct families *f, struct dump *d, const char *kind)
 void *
 families_snapshot(struct families *f, size_t *len)
 {
-	static const char *const kinds[] = { "gact", "csum" };
+	static const char *const kinds[] = { "gact", "csum", "mirred", "skbedit", "vlan", "pedit",
+		"police" };
 	struct dump d = { .buf = malloc(SNAPSHOT) };
 	char buf[256];
 

@@ -21,6 +21,10 @@
 #include <linux/pkt_sched.h>
 #include <linux/tc_act/tc_csum.h>
 #include <linux/tc_act/tc_gact.h>
+#include <linux/tc_act/tc_mirred.h>
+#include <linux/tc_act/tc_pedit.h>
+#include <linux/tc_act/tc_skbedit.h>
+#include <linux/tc_act/tc_vlan.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -148,6 +152,119 @@ new_actions(struct families *f, void *buf)
 
 	put_gact(nlh, 1, 100, TC_ACT_OK);
 	put_csum(nlh, 2, 100, TCA_CSUM_UPDATE_FLAG_TCP);
+	mnl_attr_nest_end(nlh, list);
+	return nlh;
+}
+
+static struct nlattr *
+start_action(struct nlmsghdr *nlh, uint16_t order, const char *kind, struct nlattr **options)
+{
+	struct nlattr *entry = nest(nlh, order);
+
+	mnl_attr_put_strz(nlh, TCA_ACT_KIND, kind);
+	*options = nest(nlh, TCA_ACT_OPTIONS);
+	return entry;
+}
+
+static void
+end_action(struct nlmsghdr *nlh, struct nlattr *entry, struct nlattr *options)
+{
+	mnl_attr_nest_end(nlh, options);
+	mnl_attr_nest_end(nlh, entry);
+}
+
+static void
+put_skbedit(struct nlmsghdr *nlh, uint16_t order)
+{
+	struct tc_skbedit parm = { .index = 100, .action = TC_ACT_PIPE };
+	uint64_t flags = SKBEDIT_F_INHERITDSFIELD;
+	struct nlattr *options, *entry = start_action(nlh, order, "skbedit", &options);
+
+	mnl_attr_put(nlh, TCA_SKBEDIT_PARMS, sizeof(parm), &parm);
+	mnl_attr_put_u32(nlh, TCA_SKBEDIT_PRIORITY, 3);
+	mnl_attr_put_u16(nlh, TCA_SKBEDIT_QUEUE_MAPPING, 1);
+	mnl_attr_put_u32(nlh, TCA_SKBEDIT_MARK, 3);
+	mnl_attr_put_u32(nlh, TCA_SKBEDIT_MASK, 7);
+	mnl_attr_put(nlh, TCA_SKBEDIT_FLAGS, sizeof(flags), &flags);
+	end_action(nlh, entry, options);
+}
+
+static void
+put_vlan(struct nlmsghdr *nlh, uint16_t order)
+{
+	struct tc_vlan parm = {
+		.index = 100, .action = TC_ACT_PIPE, .v_action = TCA_VLAN_ACT_PUSH
+	};
+	struct nlattr *options, *entry = start_action(nlh, order, "vlan", &options);
+
+	mnl_attr_put(nlh, TCA_VLAN_PARMS, sizeof(parm), &parm);
+	mnl_attr_put_u16(nlh, TCA_VLAN_PUSH_VLAN_ID, 5);
+	mnl_attr_put_u16(nlh, TCA_VLAN_PUSH_VLAN_PROTOCOL, htons(0x8100));
+	mnl_attr_put_u8(nlh, TCA_VLAN_PUSH_VLAN_PRIORITY, 2);
+	end_action(nlh, entry, options);
+}
+
+static void
+put_police(struct nlmsghdr *nlh, uint16_t order)
+{
+	struct tc_police parm = { .index = 100, .action = TC_ACT_SHOT, .burst = 10000 };
+	static const uint8_t table[1024];
+	struct nlattr *options, *entry = start_action(nlh, order, "police", &options);
+
+	parm.rate.rate = 1000000;
+	parm.rate.cell_log = 3;
+	mnl_attr_put(nlh, TCA_POLICE_TBF, sizeof(parm), &parm);
+	mnl_attr_put(nlh, TCA_POLICE_RATE, sizeof(table), table);
+	mnl_attr_put_u32(nlh, TCA_POLICE_RESULT, TC_ACT_PIPE);
+	end_action(nlh, entry, options);
+}
+
+static void
+put_pedit(struct nlmsghdr *nlh, uint16_t order)
+{
+	struct {
+		struct tc_pedit_sel sel;
+		struct tc_pedit_key keys[2];
+	} parm = { .sel = { .index = 100, .action = TC_ACT_PIPE, .nkeys = 2 } };
+	struct nlattr *options, *entry = start_action(nlh, order, "pedit", &options), *keys, *key;
+
+	parm.keys[0].off = 8;
+	parm.keys[1].off = 12;
+	mnl_attr_put(nlh, TCA_PEDIT_PARMS_EX, sizeof(parm), &parm);
+	keys = nest(nlh, TCA_PEDIT_KEYS_EX);
+	for (unsigned int i = 0; i < 2; i++) {
+		key = nest(nlh, TCA_PEDIT_KEY_EX);
+		mnl_attr_put_u16(nlh, TCA_PEDIT_KEY_EX_HTYPE, TCA_PEDIT_KEY_EX_HDR_TYPE_IP4);
+		mnl_attr_put_u16(nlh, TCA_PEDIT_KEY_EX_CMD, TCA_PEDIT_KEY_EX_CMD_ADD);
+		mnl_attr_nest_end(nlh, key);
+	}
+	mnl_attr_nest_end(nlh, keys);
+	end_action(nlh, entry, options);
+}
+
+static void
+put_mirred(struct nlmsghdr *nlh, uint16_t order)
+{
+	struct tc_mirred parm = {
+		.index = 100, .action = TC_ACT_STOLEN, .eaction = TCA_EGRESS_REDIR, .ifindex = 2
+	};
+	struct nlattr *options, *entry = start_action(nlh, order, "mirred", &options);
+
+	mnl_attr_put(nlh, TCA_MIRRED_PARMS, sizeof(parm), &parm);
+	end_action(nlh, entry, options);
+}
+
+static struct nlmsghdr *
+new_kinds(struct families *f, void *buf)
+{
+	struct nlmsghdr *nlh = families_message(f, buf, RTM_NEWACTION, NEW, sizeof(struct tcamsg));
+	struct nlattr *list = nest(nlh, TCA_ROOT_TAB);
+
+	put_skbedit(nlh, 1);
+	put_vlan(nlh, 2);
+	put_police(nlh, 3);
+	put_pedit(nlh, 4);
+	put_mirred(nlh, 5);
 	mnl_attr_nest_end(nlh, list);
 	return nlh;
 }
@@ -457,6 +574,13 @@ mutants_actions(void **state)
 }
 
 static void
+mutants_kinds(void **state)
+{
+	(void)state;
+	mutate_then_accept(new_kinds, sizeof(struct tcamsg), 0);
+}
+
+static void
 mutants_del_action(void **state)
 {
 	(void)state;
@@ -761,6 +885,7 @@ main(void)
 		cmocka_unit_test(mutants_filter),
 		cmocka_unit_test(mutants_flower),
 		cmocka_unit_test(mutants_actions),
+		cmocka_unit_test(mutants_kinds),
 		cmocka_unit_test(mutants_del_action),
 		cmocka_unit_test(mutants_prio),
 		cmocka_unit_test(mutants_pfifo),
