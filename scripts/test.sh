@@ -119,9 +119,9 @@ run_in=("${fixed[@]}")
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export ASAN_OPTIONS=detect_stack_use_after_return=1:abort_on_error=1
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
-step "build with ASan and UBSan" build build-asan -Db_sanitize=address,undefined -Db_lundef=false &&
+step "build with ASan and UBSan" build build-asan -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 &&
 	suites build-asan asan --suite unit --suite functional --timeout-multiplier 5
-step "build with ThreadSanitizer" build build-tsan -Db_sanitize=thread -Db_lundef=false &&
+step "build with ThreadSanitizer" build build-tsan -Db_sanitize=thread -Db_lundef=false -Doptimization=1 &&
 	suites build-tsan tsan --suite stress --timeout-multiplier 5
 export CC=clang-14
 step "build with clang" build build-clang --werror && suites build-clang fuzz --suite fuzz --timeout-multiplier 2
