@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <bsd/stdlib.h>
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
@@ -468,7 +469,7 @@ make(void)
 int
 main(int argc, char **argv)
 {
-	const char *json = NULL;
+	const char *json = NULL, *bad;
 	unsigned int n, way, b, round;
 	int used, ch;
 
@@ -480,8 +481,8 @@ main(int argc, char **argv)
 	while ((ch = getopt(argc, argv, "r:o:")) != -1)
 		if (ch == 'o')
 			json = optarg;
-		else if (ch != 'r' || (bench.rounds = (unsigned int)atoi(optarg)) < 1 ||
-			bench.rounds > ROUNDS_MAX)
+		else if (ch != 'r' ||
+			(bench.rounds = (unsigned int)strtonum(optarg, 1, ROUNDS_MAX, &bad)) == 0)
 			errx(1, "usage: bench EAL-options -- [-r 1..%u] [-o file]", ROUNDS_MAX);
 	make();
 	bench.n_workers = RTE_MIN(rte_lcore_count(), (unsigned int)N_WORKERS);
