@@ -172,6 +172,29 @@ csum_A21_no_mbuf_for_a_copy_untouched(void **state)
 	assert_true(test_pool_full(pool));
 }
 
+/* The vector and the burst may keep the packets in arrays of their own. */
+static void
+csum_A21_copy_stands_in_both_arrays(void **state)
+{
+	struct rte_mbuf *old = frame(wrong), *here[1] = { old }, *there[1] = { old };
+	struct packet_view view;
+	struct packet_vector vector = { .pkts = here, .views = &view, .n = 1 };
+	struct action_burst burst = { .vector = &vector, .pkts = there };
+	uint64_t drops = 0, overlimits = 0;
+
+	(void)state;
+	rte_pktmbuf_refcnt_update(old, 1);
+	packet_vector_parse(&vector);
+	csum_action_ops.run(NULL, harness.params[ALL], &burst, 1, &drops, &overlimits);
+	harness_reason(&harness);
+	assert_ptr_not_equal(there[0], old);
+	assert_ptr_equal(here[0], there[0]);
+	assert_frame(here[0], right);
+	rte_pktmbuf_free(here[0]);
+	rte_pktmbuf_free(old);
+	assert_true(test_pool_full(pool));
+}
+
 static void
 csum_A22_marked_packets_untouched(void **state)
 {
@@ -589,6 +612,7 @@ main(void)
 		cmocka_unit_test(csum_A21_right_sums_need_no_copy),
 		cmocka_unit_test(csum_A21_shared_payload_needs_no_copy),
 		cmocka_unit_test(csum_A21_no_mbuf_for_a_copy_untouched),
+		cmocka_unit_test(csum_A21_copy_stands_in_both_arrays),
 		cmocka_unit_test(csum_A22_marked_packets_untouched),
 		cmocka_unit_test(csum_A22_l4_cksum_is_a_two_bit_field),
 		cmocka_unit_test(csum_A23_rx_none_is_completed),
