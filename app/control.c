@@ -164,8 +164,8 @@ idle_check(struct control *c, uint64_t now)
 	}
 }
 
-static void
-tick(struct control *c)
+void
+control_tick(struct control *c)
 {
 	struct app *a = c->app;
 	uint64_t now = rte_get_timer_cycles();
@@ -220,7 +220,7 @@ turn(struct control *c, bool with_prompt)
 			break;
 		}
 	}
-	tick(c);
+	control_tick(c);
 }
 
 void

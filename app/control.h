@@ -31,6 +31,9 @@ void control_run(struct control *control);
 /* The same, also until the child `pid` has ended; returns its wait status, -1 if told to quit
  * first. */
 int control_run_child(struct control *control, pid_t pid);
+/* What the loop looks after every round: deferred frees, removed ports, links, idleness,
+ * statistics. */
+void control_tick(struct control *control);
 void control_quit(struct control *control);
 bool control_quitting(const struct control *control);
 

@@ -28,7 +28,7 @@ static struct wire {
 } wires[8];
 static unsigned int n_wires, n_devices;
 static struct rte_mempool *outside; /* injected frames come from here */
-static struct rte_mbuf *stuffing;   /* what fills a blocked wire */
+static struct rte_mbuf *stuffing; /* what fills a blocked wire */
 
 /* A ring for each direction of a port, made before the program looks for ports. */
 static void
@@ -37,9 +37,11 @@ wire_open(unsigned int i)
 	char name[32];
 
 	snprintf(name, sizeof(name), "rx%u", i);
-	wires[i].rx = rte_ring_create(name, WIRE_SIZE, SOCKET_ID_ANY, RING_F_SC_DEQ | RING_F_SP_ENQ);
+	wires[i].rx =
+		rte_ring_create(name, WIRE_SIZE, SOCKET_ID_ANY, RING_F_SC_DEQ | RING_F_SP_ENQ);
 	snprintf(name, sizeof(name), "tx%u", i);
-	wires[i].tx = rte_ring_create(name, WIRE_SIZE, SOCKET_ID_ANY, RING_F_SC_DEQ | RING_F_SP_ENQ);
+	wires[i].tx =
+		rte_ring_create(name, WIRE_SIZE, SOCKET_ID_ANY, RING_F_SC_DEQ | RING_F_SP_ENQ);
 	assert_non_null(wires[i].rx);
 	assert_non_null(wires[i].tx);
 	/* EAL remembers a device's name beyond its closing. */
@@ -126,7 +128,8 @@ dataplane_refused(const char *line, const char *why)
 	if (command(line) == 0)
 		fail_msg("%s: was not refused", line);
 	if (strstr(prompt_error(app.prompt), why) == NULL)
-		fail_msg("%s: refused with \"%s\", not \"%s\"", line, prompt_error(app.prompt), why);
+		fail_msg(
+			"%s: refused with \"%s\", not \"%s\"", line, prompt_error(app.prompt), why);
 }
 
 void
@@ -150,9 +153,27 @@ dataplane_turn(void)
 
 	for (unsigned int i = 0; i < w->n_streams; i++)
 		pipeline_poll(w, w->streams[i]);
+	if (w->mode->turn != NULL)
+		w->mode->turn(w);
 	for (unsigned int i = 0; i < w->n_serves; i++)
 		sched_nolock_drain(w->serves[i], w->id);
 	rte_rcu_qsbr_quiescent(app.qsbr, w->id);
+}
+
+void
+dataplane_deal(void)
+{
+	rte_rcu_qsbr_thread_offline(app.qsbr, 0);
+	assert_null(streams_setup(&app));
+	rte_rcu_qsbr_thread_online(app.qsbr, 0);
+}
+
+void
+dataplane_tick(void)
+{
+	rte_rcu_qsbr_thread_offline(app.qsbr, 0);
+	control_tick(app.control);
+	rte_rcu_qsbr_thread_online(app.qsbr, 0);
 }
 
 struct rte_mbuf *
@@ -185,7 +206,8 @@ dataplane_expect_nothing(void)
 {
 	for (unsigned int i = 0; i < n_wires; i++) {
 		if (!wires[i].blocked && rte_ring_count(wires[i].tx) != 0)
-			fail_msg("%u unexpected frames came out of p%u", rte_ring_count(wires[i].tx), i);
+			fail_msg("%u unexpected frames came out of p%u",
+				rte_ring_count(wires[i].tx), i);
 	}
 }
 

@@ -6,9 +6,9 @@
 #define TEST_UNIT_APP_DATAPLANE_H
 
 /*
- * The whole dataplane in one process: the program without its main(), ports that are pairs of rings,
- * rules given with the real tc and ip. A test puts frames into a port, says what must come out of
- * which, and which counters must move. The worker is stepped by the test, so nothing races.
+ * The whole dataplane in one process: the program without its main(), ports that are pairs of
+ * rings, rules given with the real tc and ip. A test puts frames into a port, says what must come
+ * out of which, and which counters must move. The worker is stepped by the test, so nothing races.
  */
 
 #include <stdbool.h>
@@ -19,7 +19,8 @@
 
 #include "app.h"
 
-/* Starts EAL (once) and a program with n ports p0 .. p(n-1), forward mode io, everything at rest. */
+/* Starts EAL (once) and a program with n ports p0 .. p(n-1), forward mode io, everything at rest.
+ */
 void dataplane_open(unsigned int n_ports);
 /* Takes it apart and fails the test if an mbuf is missing. */
 void dataplane_close(void);
@@ -35,6 +36,10 @@ void dataplane_inject(unsigned int port, const void *frame, uint32_t len);
 void dataplane_inject_cut(unsigned int port, const void *frame, uint32_t len, uint32_t cut);
 /* One turn of the worker: every stream polled, every Tx queue drained, quiescence reported. */
 void dataplane_turn(void);
+/* Deals the streams out anew, after ports came or went. */
+void dataplane_deal(void);
+/* One tick of the control thread: what it looks after without being asked. */
+void dataplane_tick(void);
 /* What came out of `port` next, or NULL; the caller frees it. */
 struct rte_mbuf *dataplane_sent(unsigned int port);
 /* A frame with exactly these bytes, and no other, has come out of `port`. */
