@@ -8,6 +8,7 @@
 
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_vect.h>
 
 #include "app.h"
 #include "control.h"
@@ -24,6 +25,8 @@ eal_start(int argc, char **argv)
 		fprintf(stderr, "millrace: EAL did not start: %s\n", rte_strerror(rte_errno));
 		return -1;
 	}
+	/* EAL allows 256 bits unless told otherwise (--force-max-simd-bitwidth, which then stays). */
+	rte_vect_set_max_simd_bitwidth(RTE_VECT_SIMD_512);
 	return 0;
 }
 
