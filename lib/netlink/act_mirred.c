@@ -26,12 +26,15 @@ mirred_port(struct netlink_request *req, const struct nlattr *attr, const struct
 	uint32_t *ifindex)
 {
 	struct netlink_dev dev;
+	int ret;
 
 	if (*ifindex == 0 && old != NULL)
 		*ifindex = ((const struct mirred_params *)old)->ifindex;
 	if (*ifindex == 0)
 		return netlink_fail(req, -EINVAL, attr, "Specified device does not exist");
-	return netlink_dev_by_index(req, *ifindex, &dev);
+	if ((ret = netlink_dev_by_index(req, *ifindex, &dev)) == 0)
+		*ifindex = dev.ifindex;
+	return ret;
 }
 
 static int

@@ -314,7 +314,8 @@ tc_action_put(struct netlink_put *put, struct action *action, uint32_t ref)
 	action_stats_get(action, &stats);
 	shown.refs -= ref;
 	netlink_put_string(put, TCA_ACT_KIND, action->ops->kind);
-	stats_put(put, &stats);
+	if (!put->bare)
+		stats_put(put, &stats);
 	if (params->cookie_len > 0)
 		netlink_put_data(put, TCA_ACT_COOKIE, params->cookie, params->cookie_len);
 	if ((params->hw_stats & TC_HW_STATS_ASKED) != 0 &&
@@ -325,7 +326,8 @@ tc_action_put(struct netlink_put *put, struct action *action, uint32_t ref)
 	netlink_put_u32(put, TCA_ACT_IN_HW_COUNT, 0);
 	nest = netlink_put_nest(put, TCA_ACT_OPTIONS);
 	kind->put(put, &shown, params);
-	tm_put(put, kind->tm_type, &stats);
+	if (!put->bare)
+		tm_put(put, kind->tm_type, &stats);
 	netlink_put_nest_end(put, nest);
 }
 

@@ -51,7 +51,8 @@ matchall_put(
 	if (conf->classid != 0)
 		netlink_put_u32(put, TCA_MATCHALL_CLASSID, conf->classid);
 	netlink_put_u32(put, TCA_MATCHALL_FLAGS, conf->flags | TCA_CLS_FLAGS_NOT_IN_HW);
-	netlink_put_data(put, TCA_MATCHALL_PCNT, &pcnt, sizeof(pcnt));
+	if (!put->bare)
+		netlink_put_data(put, TCA_MATCHALL_PCNT, &pcnt, sizeof(pcnt));
 	tc_actions_put(put, TCA_MATCHALL_ACT, conf->actions, conf->n_actions, 0);
 }
 

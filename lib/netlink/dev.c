@@ -9,13 +9,24 @@
 
 #include "netlink/server.h"
 
+uint32_t
+netlink_devmap_find(const struct netlink_devmap *map, uint32_t theirs)
+{
+	for (uint32_t i = 0; i < map->n; i++)
+		if (map->dev[i].theirs == theirs)
+			return map->dev[i].ours;
+	return 0;
+}
+
 int
 netlink_dev_by_index(struct netlink_request *req, uint32_t ifindex, struct netlink_dev *dev)
 {
 	const struct netlink_conf *conf = req->conf;
+	uint32_t ours = ifindex;
 
-	if (ifindex > 0 && conf->dev_ops->next(conf->dev_arg, ifindex - 1, dev) &&
-		dev->ifindex == ifindex)
+	if (req->devmap != NULL)
+		ours = netlink_devmap_find(req->devmap, ifindex);
+	if (ours > 0 && conf->dev_ops->next(conf->dev_arg, ours - 1, dev) && dev->ifindex == ours)
 		return 0;
 	return netlink_fail(req, -ENODEV, NULL, "Cannot find device with index %u", ifindex);
 }

@@ -36,6 +36,8 @@ struct netlink_request {
 	uint64_t generation;  /* first call: note what you dump; a later difference sets interrupted */
 	bool interrupted;     /* answered with NLM_F_DUMP_INTR */
 	bool strict;          /* NETLINK_GET_STRICT_CHK: the header and attributes of a dump filter it */
+	bool bare;            /* answers without statistics and ages: what a save keeps (save.h) */
+	const struct netlink_devmap *devmap; /* a restore's: whose indexes it speaks of; NULL: ours */
 	/* The error, set through netlink_fail(). */
 	char why[256];
 	uint32_t bad_offset; /* of the attribute in question, 0 for none */
@@ -122,6 +124,7 @@ struct netlink_put {
 	struct nlmsghdr *nlh;
 	size_t room;     /* bytes from nlh that the message may have */
 	bool overflowed;
+	bool bare;       /* the request's: no statistics, no ages */
 };
 bool netlink_put_begin(struct netlink_request *req, struct netlink_put *put, uint16_t type,
 	uint16_t flags, const void *header, size_t header_len);
@@ -183,7 +186,18 @@ const struct netlink_conf *netlink_server_conf(const struct netlink_server *serv
 void netlink_link_notify(struct netlink_server *server, struct netlink_request *req, uint16_t type,
 	uint32_t ifindex);
 
-/* The device, or false with the request failed (-ENODEV "Cannot find device ..."): by index. */
+/* Devices of another instance, or of one that ran before, and which of ours they are. */
+struct netlink_devmap {
+	uint32_t n;
+	struct {
+		uint32_t theirs, ours; /* ifindexes */
+	} dev[];
+};
+/* Ours, or 0. */
+uint32_t netlink_devmap_find(const struct netlink_devmap *map, uint32_t theirs);
+
+/* The device, or false with the request failed (-ENODEV "Cannot find device ..."): by index, as the
+ * request counts them: what is kept is dev->ifindex. */
 int netlink_dev_by_index(struct netlink_request *req, uint32_t ifindex, struct netlink_dev *dev);
 int netlink_dev_by_name(struct netlink_request *req, const char *name, struct netlink_dev *dev);
 
@@ -205,6 +219,8 @@ struct netlink_action_kind {
 void netlink_action_kind_register(struct netlink_action_kind *kind);
 const struct netlink_action_kind *netlink_action_kind_find(const char *name);
 const struct netlink_action_kind *netlink_action_kind_of(const struct action_ops *ops);
+/* The one after `kind`, the first for NULL; NULL at the end. */
+const struct netlink_action_kind *netlink_action_kind_next(const struct netlink_action_kind *kind);
 
 /* A kind of filter: cls_<kind>.c. */
 struct flower_match;

@@ -27,6 +27,7 @@
 #include "sched_nolock/sched_nolock.h"
 
 struct csum_action;
+struct route_table;
 struct netlink_server;
 
 #define NETLINK_ALIAS_MAX 256 /* IFALIASZ */
@@ -98,6 +99,7 @@ struct netlink_conf {
 	struct action_table *actions;
 	struct classifier *classifier;
 	struct csum_action *csum; /* what csum actions count in; NULL: nothing */
+	struct route_table *route; /* NULL: addresses, routes and neighbours are refused */
 	const struct netlink_dev_ops *dev_ops;
 	void *dev_arg;
 	/* One line for the operator's log (a client came, was cut off), without newline. May be NULL. */
@@ -124,6 +126,29 @@ void netlink_server_dispatch(struct netlink_server *server);
 /* Tells subscribers that a device came, changed (also by itself: carrier) or is about to go. */
 void netlink_server_dev_changed(struct netlink_server *server, uint32_t ifindex);
 void netlink_server_dev_gone(struct netlink_server *server, uint32_t ifindex);
+
+/*
+ * The whole control state as a file: what can be set of links, qdiscs, chains, actions and filters
+ * with indexes, handles, priorities and order, as netlink messages (save.h). Statistics are no part
+ * of it. Both take the control thread for as long as that takes, some microseconds an object, and
+ * are called between two dispatches.
+ *
+ * save: the file has mode 0600 and replaces an old one whole, or not at all. restore: first removes
+ * the qdiscs, filters and actions that are there, then makes what the file says; after an error the
+ * state before is put back, so that it is all or nothing but for statistics, which begin anew. The
+ * file is read and its structure and devices are checked before anything is touched. Its devices
+ * are ours with the same name, or else with the same bus name, which get their name back. Devices
+ * that it does not know keep their settings.
+ *
+ * 0, or -errno with one sentence in saved->text.
+ */
+struct netlink_saved {
+	uint32_t objects; /* in the file */
+	uint32_t left; /* settings of links that a driver cannot change, left as they were */
+	char text[768]; /* what went wrong, or which was the first setting left; "" for neither */
+};
+int netlink_save(struct netlink_server *server, const char *path, struct netlink_saved *saved);
+int netlink_restore(struct netlink_server *server, const char *path, struct netlink_saved *saved);
 
 struct netlink_server_stats {
 	uint64_t clients, accepted, requests, errors, overruns;

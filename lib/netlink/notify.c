@@ -38,6 +38,7 @@ netlink_notify_begin(struct netlink_server *server, struct netlink_request *req,
 	put->nlh = (struct nlmsghdr *)(void *)server->note;
 	put->room = sizeof(server->note);
 	put->overflowed = false;
+	put->bare = false;
 	memset(put->nlh, 0, need);
 	put->nlh->nlmsg_len = (uint32_t)need;
 	put->nlh->nlmsg_type = type;

@@ -25,6 +25,7 @@ netlink_put_begin(struct netlink_request *req, struct netlink_put *put, uint16_t
 	put->nlh = (struct nlmsghdr *)(void *)(server->tx + used);
 	put->room = limit - used;
 	put->overflowed = false;
+	put->bare = req->bare;
 	memset(put->nlh, 0, need);
 	put->nlh->nlmsg_len = (uint32_t)need;
 	put->nlh->nlmsg_type = type;

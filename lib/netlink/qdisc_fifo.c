@@ -16,6 +16,18 @@
  */
 #define NOQUEUE_LIMIT SCHED_NOLOCK_BUDGET_DEFAULT
 
+/* Nothing, or what pfifo_fast_put() says. */
+static bool
+pfifo_fast_options_fit(const struct nlattr *options, const struct sched_nolock_conf *conf)
+{
+	const struct tc_prio_qopt *qopt = mnl_attr_get_payload(options);
+	size_t len = mnl_attr_get_payload_len(options);
+
+	return len == 0 ||
+		(len == sizeof(*qopt) && qopt->bands == (int)conf->bands &&
+			memcmp(qopt->priomap, conf->priomap, sizeof(qopt->priomap)) == 0);
+}
+
 static int
 pfifo_fast_parse(struct netlink_request *req, const struct netlink_dev *dev,
 	const struct nlattr *options, const struct tc_queueing *old, struct tc_queueing *queueing)
@@ -23,10 +35,10 @@ pfifo_fast_parse(struct netlink_request *req, const struct netlink_dev *dev,
 	struct sched_nolock_conf conf;
 
 	(void)old;
-	if (options != NULL && mnl_attr_get_payload_len(options) > 0)
-		return netlink_fail(
-			req, -EINVAL, options, "Qdisc \"pfifo_fast\" takes no TCA_OPTIONS");
 	sched_nolock_conf_pfifo_fast(&conf);
+	if (options != NULL && !pfifo_fast_options_fit(options, &conf))
+		return netlink_fail(req, -EINVAL, options,
+			"Qdisc \"pfifo_fast\" takes no TCA_OPTIONS but what a dump says of it");
 	queueing->bands = conf.bands;
 	memcpy(queueing->priomap, conf.priomap, sizeof(queueing->priomap));
 	queueing->limit = dev->txqueuelen;

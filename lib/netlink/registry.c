@@ -75,6 +75,12 @@ netlink_action_kind_of(const struct action_ops *ops)
 	return NULL;
 }
 
+const struct netlink_action_kind *
+netlink_action_kind_next(const struct netlink_action_kind *kind)
+{
+	return kind == NULL ? STAILQ_FIRST(&action_kinds) : STAILQ_NEXT(kind, next);
+}
+
 void
 netlink_filter_kind_register(struct netlink_filter_kind *kind)
 {
