@@ -481,13 +481,16 @@ post(struct sched_nolock *s, uint32_t worker, struct rte_mbuf **pkts, uint16_t n
 	if (refused < n)
 		bands_publish(bands, worker);
 	if (unlikely(refused > 0)) {
-		cnt->lazy = YIELD; /* no room to wait */
 		refuse(cnt, pkts, refused, true);
 		bytes -= bytes_of(pkts, refused);
 		memmove(pkts + n - refused, pkts, refused * sizeof(*pkts));
 	}
 	count(&cnt->posted, n - refused);
 	count(&cnt->posted_bytes, bytes);
+	/* No room to be lazy in. Relaxed: a hint. */
+	if (refused > 0 ||
+		cnt->lazy >= atomic_load_explicit(&bands->share, memory_order_relaxed) / 2)
+		cnt->lazy = YIELD;
 	return n - refused;
 }
 

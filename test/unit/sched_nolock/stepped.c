@@ -385,6 +385,25 @@ sched_B12_a_preempted_producer_keeps_nobody_back(void **state)
 	finish(5);
 }
 
+static void
+a_lazy_worker_does_not_fill_its_lane(void **state)
+{
+	(void)state;
+	make(64);
+	bed.nic.room = 0;
+	worker_start(0, 1, 0);
+	worker_start(1, 1, 0);
+	go_to(0, BYPASS);
+	go_to(1, END); /* has seen somebody else be the owner */
+	go_to(0, END); /* and left, the NIC being full */
+	bed.nic.room = UINT32_MAX;
+	/* The limit is 8 packets: if it were as lazy as with a long queue, it would lose some. */
+	worker_start(1, 12, 0);
+	workers[1].next = 2;
+	go_to(1, END);
+	finish(14);
+}
+
 int
 main(void)
 {
@@ -398,6 +417,7 @@ main(void)
 		cmocka_unit_test(sched_B3_a_free_lock_is_no_leave_to_bypass),
 		cmocka_unit_test(sched_B4_what_the_budget_leaves_is_seen_by_the_next),
 		cmocka_unit_test(sched_B5_refused_is_before_posted),
+		cmocka_unit_test(a_lazy_worker_does_not_fill_its_lane),
 		cmocka_unit_test(sched_B12_a_preempted_producer_keeps_nobody_back),
 	};
 
