@@ -380,7 +380,7 @@ mutate_one(const struct mutator *m, uint8_t *to, const struct nlattr *attr)
 	memcpy(longer, attr + 1, len);
 	switch (m->what) {
 	case EMPTY:
-		return put_raw(to, attr->nla_type, NULL, 0);
+		return put_raw(to, attr->nla_type, longer, 0);
 	case SHORT:
 		return put_raw(to, attr->nla_type, longer, len - 1);
 	case LONG:
