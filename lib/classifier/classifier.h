@@ -11,9 +11,10 @@
  *
  *   hook -> block -> chain 0 -> (priority, protocol) -> rules -> action list -> verdict
  *
- * What a packet sees is an immutable snapshot: the chain's priorities in order, swapped whole and
- * freed after a grace period; a kind's own tables may change in place behind RCU. A rule is
- * published complete and valid, or not at all.
+ * Rules, masks and priorities stand in lists and tables that change in place behind RCU. A rule is
+ * published complete and valid, or not at all; a change of one is a single step for packets. What
+ * is taken out is freed after a grace period, large amounts a little at a time. doc/classifier.md
+ * tells the order of evaluation and where it differs from Linux.
  *
  * Thread safety: one control thread calls everything but classifier_hook_block() and
  * classifier_run(), which workers call between two of their quiescent reports. A refused call

@@ -9,6 +9,7 @@
 #include <linux/tc_act/tc_vlan.h>
 #include <netinet/in.h>
 
+#include "classifier/flower.h"
 #include "classifier/mirred.h"
 #include "classifier/pedit.h"
 #include "classifier/police.h"
@@ -266,13 +267,29 @@ vlan_changes_what_later_filters_see(void **state)
 	struct vlan_params push = {
 		.v_action = TCA_VLAN_ACT_PUSH, .vid = 7, .protocol = htons(ETH_P_8021Q)
 	};
+	struct flower_match m = { 0 };
+	struct classifier_rule_conf conf = {
+		.place = { .prio = 4, .protocol = ETH_P_ALL, .kind = CLASSIFIER_FLOWER },
+		.flower = &m
+	};
 
-	rule_with_one(f, &vlan_action_ops, vlan_params_create(TC_ACT_UNSPEC, &push));
-	add_matchall(f, 0, 2, ETH_P_IP, TC_ACT_STOLEN);
-	add_matchall(f, 0, 3, ETH_P_8021Q, TC_ACT_SHOT);
+	/* Both rules have the old protocol and the old key read. */
+	add_matchall(f, 0, 1, ETH_P_ARP, TC_ACT_SHOT);
+	m.key.vlan_tci = htons(7);
+	m.mask.vlan_tci = htons(0x0fff);
+	assert_int_equal(set_rule(f, &conf, CLASSIFIER_CREATE, TC_ACT_STOLEN, NULL), 0);
+	conf.place.prio = 6;
+	assert_int_equal(set_rule(f, &conf, CLASSIFIER_CREATE, TC_ACT_UNSPEC, NULL), 0);
+	rule_with(f, 5, 1, (const struct action_ops *[]){ &vlan_action_ops },
+		(struct action_params *[]){ vlan_params_create(TC_ACT_UNSPEC, &push) });
+	add_matchall(f, 0, 7, ETH_P_IP, TC_ACT_STOLEN);
+	add_matchall(f, 0, 8, ETH_P_8021Q, TC_ACT_SHOT);
 	put_frame(f, udp4, sizeof(udp4));
 	run(f);
 	assert_int_equal(f->result.dropped[CLASSIFIER_DROP_SHOT], 1);
+	assert_int_equal(classifier_rule_hits(classifier_rule_find(
+				 f->block, &(struct classifier_place){ .prio = 6, .handle = 1 })),
+		1);
 }
 
 static void
@@ -330,6 +347,7 @@ pedit_leaves_alone_what_does_not_fit(void **state)
 	struct action *a;
 	struct action_stats stats;
 	struct classifier_place place = { .prio = 1, .handle = 1 };
+	uint8_t padded[60];
 
 	rule_with_one(f, &pedit_action_ops, pedit_params_create(TC_ACT_OK, 0, 2, keys));
 	put_frame(f, udp4, sizeof(udp4)); /* not TCP */
@@ -346,7 +364,16 @@ pedit_leaves_alone_what_does_not_fit(void **state)
 		run(f);
 		assert_memory_equal(rte_pktmbuf_mtod(f->pkts[0], const uint8_t *), udp4, 60);
 	}
-	/* Layer 3 ends before the frame: its last word is edited, what follows is not. */
+	/* Padding behind layer 3 is not edited. */
+	memcpy(padded, udp4, sizeof(padded));
+	padded[17] = 30;
+	put_frame(f, padded, sizeof(padded));
+	keys[0].off = 28;
+	action_replace(a, pedit_params_create(TC_ACT_OK, 0, 1, keys));
+	run(f);
+	assert_memory_equal(rte_pktmbuf_mtod(f->pkts[2], const uint8_t *), padded, 60);
+	assert_memory_not_equal(rte_pktmbuf_mtod(f->pkts[0], const uint8_t *), udp4, 60);
+	memcpy(rte_pktmbuf_mtod(f->pkts[0], uint8_t *), udp4, 60);
 	keys[0].off = 40;
 	action_replace(a, pedit_params_create(TC_ACT_OK, 0, 1, keys));
 	run(f);
