@@ -61,11 +61,12 @@ static int
 parse_keys_ex(
 	struct netlink_request *req, const struct nlattr *list, struct pedit_key *keys, uint32_t n)
 {
-	const struct nlattr *entry;
+	const char *end = (const char *)mnl_attr_get_payload(list) + mnl_attr_get_payload_len(list);
+	const struct nlattr *entry = mnl_attr_get_payload(list);
 	uint32_t i = 0;
 	int ret;
 
-	mnl_attr_for_each_nested (entry, list) {
+	for (; mnl_attr_ok(entry, (int)(end - (const char *)entry)); entry = mnl_attr_next(entry)) {
 		if (i == n)
 			return netlink_fail(req, -EINVAL, entry,
 				"Can't parse more extended keys than requested");
@@ -79,20 +80,20 @@ parse_keys_ex(
 }
 
 static int
-parse_keys(struct netlink_request *req, const struct nlattr *parms, const struct nlattr *keys_ex,
-	struct pedit_key keys[PEDIT_KEYS_MAX], uint32_t *n)
+parse_keys(struct netlink_request *req, const struct nlattr *selection,
+	const struct nlattr *keys_ex, struct pedit_key keys[PEDIT_KEYS_MAX], uint32_t *n)
 {
-	const struct tc_pedit_sel *sel = mnl_attr_get_payload(parms);
-	size_t len = mnl_attr_get_payload_len(parms);
+	const struct tc_pedit_sel *sel = mnl_attr_get_payload(selection);
+	size_t len = mnl_attr_get_payload_len(selection);
 
 	*n = sel->nkeys;
 	if (*n == 0)
-		return netlink_fail(req, -EINVAL, parms, "Pedit requires keys to be passed");
+		return netlink_fail(req, -EINVAL, selection, "Pedit requires keys to be passed");
 	if (*n > PEDIT_KEYS_MAX)
 		return netlink_fail(
-			req, -EINVAL, parms, "Pedit takes at most %d keys", PEDIT_KEYS_MAX);
+			req, -EINVAL, selection, "Pedit takes at most %d keys", PEDIT_KEYS_MAX);
 	if (len != sizeof(*sel) + *n * sizeof(sel->keys[0]))
-		return netlink_fail(req, -EINVAL, parms,
+		return netlink_fail(req, -EINVAL, selection,
 			"Length of TCA_PEDIT_PARMS or TCA_PEDIT_PARMS_EX pedit attribute is "
 			"invalid");
 	for (uint32_t i = 0; i < *n; i++) {
@@ -100,7 +101,7 @@ parse_keys(struct netlink_request *req, const struct nlattr *parms, const struct
 
 		if ((key.off & 3) != 0)
 			return netlink_fail(
-				req, -EINVAL, parms, "Offset must be on 32 bit boundaries");
+				req, -EINVAL, selection, "Offset must be on 32 bit boundaries");
 		keys[i] = (struct pedit_key){
 			.header = TCA_PEDIT_KEY_EX_HDR_TYPE_NETWORK,
 			.command = TCA_PEDIT_KEY_EX_CMD_SET,
@@ -119,7 +120,7 @@ static int
 pedit_parse(struct netlink_request *req, const struct nlattr *options,
 	const struct action_params *old, uint32_t *index, struct action_params **params)
 {
-	const struct nlattr *tb[TCA_PEDIT_MAX + 1], *parms;
+	const struct nlattr *tb[TCA_PEDIT_MAX + 1], *selection;
 	struct pedit_key keys[PEDIT_KEYS_MAX];
 	const struct tc_pedit_sel *sel;
 	uint32_t n;
@@ -130,17 +131,17 @@ pedit_parse(struct netlink_request *req, const struct nlattr *options,
 		req, options, pedit_policy, RTE_DIM(pedit_policy), tb, TCA_PEDIT_MAX + 1);
 	if (ret != 0)
 		return ret;
-	parms = tb[TCA_PEDIT_PARMS] != NULL ? tb[TCA_PEDIT_PARMS] : tb[TCA_PEDIT_PARMS_EX];
-	if (parms == NULL)
+	selection = tb[TCA_PEDIT_PARMS] != NULL ? tb[TCA_PEDIT_PARMS] : tb[TCA_PEDIT_PARMS_EX];
+	if (selection == NULL)
 		return netlink_fail(req, -EINVAL, options,
 			"Pedit requires TCA_PEDIT_PARMS or TCA_PEDIT_PARMS_EX attribute");
-	if ((ret = parse_keys(req, parms, tb[TCA_PEDIT_KEYS_EX], keys, &n)) != 0)
+	if ((ret = parse_keys(req, selection, tb[TCA_PEDIT_KEYS_EX], keys, &n)) != 0)
 		return ret;
-	sel = mnl_attr_get_payload(parms);
+	sel = mnl_attr_get_payload(selection);
 	*index = sel->index;
 	*params = pedit_params_create(sel->action, sel->flags, n, keys);
 	if (*params == NULL)
-		return netlink_fail(req, -rte_errno, parms, "pedit: %s", strerror(rte_errno));
+		return netlink_fail(req, -rte_errno, selection, "pedit: %s", strerror(rte_errno));
 	return 0;
 }
 

@@ -271,16 +271,20 @@ ack_error(struct families *f, const struct nlmsghdr *nlh)
 	const struct nlmsgerr *err = mnl_nlmsg_get_payload(nlh);
 	size_t off = sizeof(*err);
 	const struct nlattr *attr;
+	const char *end;
 
 	f->error[0] = '\0';
 	if ((nlh->nlmsg_flags & NLM_F_CAPPED) == 0 && err->error != 0)
 		off += mnl_nlmsg_get_payload_len(nlh) >= sizeof(*err)
 			? err->msg.nlmsg_len - sizeof(struct nlmsghdr)
 			: 0;
-	if ((nlh->nlmsg_flags & NLM_F_ACK_TLVS) != 0)
-		mnl_attr_for_each (attr, nlh, (unsigned int)off)
-			if (mnl_attr_get_type(attr) == NLMSGERR_ATTR_MSG)
-				strlcpy(f->error, mnl_attr_get_str(attr), sizeof(f->error));
+	if ((nlh->nlmsg_flags & NLM_F_ACK_TLVS) == 0)
+		return err->error;
+	attr = mnl_nlmsg_get_payload_offset(nlh, off);
+	end = mnl_nlmsg_get_payload_tail(nlh);
+	for (; mnl_attr_ok(attr, (int)(end - (const char *)attr)); attr = mnl_attr_next(attr))
+		if (mnl_attr_get_type(attr) == NLMSGERR_ATTR_MSG)
+			strlcpy(f->error, mnl_attr_get_str(attr), sizeof(f->error));
 	return err->error;
 }
 
