@@ -13,6 +13,7 @@
 #include "app.h"
 #include "control.h"
 #include "forward/forward.h"
+#include "forward/ip.h"
 #include "prompt/prompt.h"
 #include "prompt/traffic.h"
 
@@ -74,6 +75,7 @@ netlink_start(struct app *a)
 		.actions = a->actions,
 		.classifier = a->classifier,
 		.csum = a->csum,
+		.route = a->route,
 		.dev_ops = &port_dev_ops,
 		.dev_arg = a,
 		.log = log_line,
@@ -114,7 +116,8 @@ app_open(struct app *a)
 {
 	a->mode = forward_find(a->opt.forward_mode);
 	if (rcu_start(a) != 0 || tables_create(a) != 0 || workers_create(a) != 0 ||
-		netlink_start(a) != 0 || ports_open(a) != 0 || control_start(a) != 0)
+		ip_create(a) != 0 || netlink_start(a) != 0 || ports_open(a) != 0 ||
+		control_start(a) != 0)
 		return -1;
 	return 0;
 }
@@ -147,6 +150,7 @@ app_close(struct app *a)
 	netlink_server_destroy(a->netlink);
 	a->netlink = NULL;
 	ports_close(a);
+	ip_destroy(a);
 	workers_destroy(a);
 	classifier_destroy(a->classifier);
 	action_table_destroy(a->actions);

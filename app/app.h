@@ -23,9 +23,11 @@
 #include "options.h"
 #include "port.h"
 #include "rcu/rcu.h"
+#include "route/route.h"
 
 struct forward_mode;
 struct control;
+struct router;
 struct prompt;
 
 struct app {
@@ -37,6 +39,8 @@ struct app {
 	struct action_table *actions;
 	struct classifier *classifier;
 	struct csum_action *csum; /* reasons counted, sums left to NICs */
+	struct route_table *route;
+	struct router *ip; /* what mode ip keeps beside the table */
 	struct netlink_server *netlink;
 	char ctl_path[108];
 	struct control *control;

@@ -15,6 +15,7 @@
 
 #include "app.h"
 #include "control.h"
+#include "forward/ip.h"
 #include "prompt/prompt.h"
 #include "prompt/show.h"
 
@@ -171,6 +172,7 @@ control_tick(struct control *c)
 	uint64_t now = rte_get_timer_cycles();
 
 	rcu_reclaim(a->rcu, 0);
+	ip_control(a);
 	ports_poll_removals(a);
 	ports_poll_links(a);
 	if (c->idle_watch)
@@ -205,6 +207,8 @@ turn(struct control *c, bool with_prompt)
 
 	if (c->idle_watch && timeout > (int)c->app->opt.idle_exit / 4)
 		timeout = (int)c->app->opt.idle_exit / 4 + 1;
+	if (ip_timeout(c->app) >= 0)
+		timeout = RTE_MIN(timeout, ip_timeout(c->app));
 	n = epoll_wait(c->epoll, events, RTE_DIM(events), timeout);
 	for (int i = 0; i < n; i++) {
 		switch ((enum source)events[i].data.u32) {

@@ -12,6 +12,7 @@
 #include <rte_ethdev.h>
 
 #include "app.h"
+#include "forward/ip.h"
 #include "port.h"
 
 static struct port *
@@ -216,6 +217,7 @@ device_change(void *arg, uint32_t ifindex, const struct netlink_dev_change *c, c
 		strlcpy(port->alias, c->alias, sizeof(port->alias));
 	if ((c->set & NETLINK_SET_UP) != 0)
 		port_set_up(a, port, c->up);
+	ip_port_changed(a, port);
 	return 0;
 
 back_address:

@@ -28,7 +28,31 @@
 	X(REDIRECT_LOOP, "redirect_loop", "redirected or mirrored too many times") \
 	X(MIRROR_NOBUF, "mirror_nobuf", "no mbuf left for the copy that mirred wanted") \
 	X(TX_INVALID, "tx_invalid", "the driver cannot send it (rte_eth_tx_prepare)") \
-	X(RX_SINK, "rx_sink", "consumed by forward mode rxonly")
+	X(RX_SINK, "rx_sink", "consumed by forward mode rxonly") \
+	X(NOT_FOR_US, "not_for_us", "its Ethernet destination is another station") \
+	X(NOT_IP, "not_ip", "neither IP nor ARP") \
+	X(IP_VLAN, "ip_vlan", "tagged for a VLAN that has no interface") \
+	X(IP_MALFORMED, "ip_malformed", "IP version, header or length does not fit") \
+	X(IP_CHECKSUM, "ip_checksum", "wrong checksum of the IPv4 header") \
+	X(IP_MARTIAN, "ip_martian", "a source or destination that no router forwards") \
+	X(IP_SOURCE_ROUTE, "ip_source_route", "asks for source routing") \
+	X(IP_MULTICAST, "ip_multicast", "multicast or broadcast") \
+	X(IP_TTL, "ip_ttl", "time to live or hop limit exceeded") \
+	X(IP_NO_ROUTE, "ip_no_route", "no route") \
+	X(IP_BLACKHOLE, "ip_blackhole", "a blackhole route") \
+	X(IP_UNREACHABLE, "ip_unreachable", "an unreachable route") \
+	X(IP_PROHIBIT, "ip_prohibit", "a prohibit route") \
+	X(IP_TOO_BIG, "ip_too_big", "longer than the MTU and not to be fragmented") \
+	X(IP_NOBUF, "ip_nobuf", "no mbuf left to copy, fragment or answer with") \
+	X(IP_SLOW_FULL, "ip_slow_full", "more than the control thread keeps up with") \
+	X(IP_REPLY_FULL, "ip_reply_full", "from the control thread, whose ring to the worker was full") \
+	X(IP_CONSUMED, "ip_consumed", "ICMP for us that needs no answer") \
+	X(NO_HOST_PATH, "no_host_path", "for an address of ours, and nothing here takes it") \
+	X(ARP_CONSUMED, "arp_consumed", "ARP, read") \
+	X(ARP_MALFORMED, "arp_malformed", "ARP that is cut or not for Ethernet and IPv4") \
+	X(NEIGH_FULL, "neigh_full", "too many neighbours are being looked for") \
+	X(NEIGH_QUEUE, "neigh_queue", "made room in the queue of a neighbour that is looked for") \
+	X(NEIGH_FAILED, "neigh_failed", "the neighbour does not answer")
 
 enum drop_reason {
 #define X(id, name, text) DROP_##id,

@@ -48,6 +48,8 @@ worker_main(void *arg)
 	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
 		for (unsigned int i = 0; i < w->n_streams; i++)
 			pipeline_poll(w, w->streams[i]);
+		if (w->mode->turn != NULL)
+			w->mode->turn(w);
 		for (unsigned int i = 0; i < w->n_serves; i++)
 			sched_nolock_drain(w->serves[i], w->id);
 		rte_rcu_qsbr_quiescent(qsbr, w->id);

@@ -13,6 +13,7 @@
 #include <rte_malloc.h>
 
 #include "app.h"
+#include "forward/ip.h"
 #include "port.h"
 
 #define CSUM_OFFLOADS \
@@ -238,6 +239,8 @@ port_close(struct app *a, struct port *port)
 {
 	if (a->netlink != NULL && port->used)
 		netlink_server_dev_gone(a->netlink, port->ifindex);
+	if (port->used)
+		ip_port_gone(a, port);
 	atomic_store_explicit(&port->up, false, memory_order_relaxed);
 	for (uint16_t q = 0; q < port->n_txq; q++) {
 		if (port->sched[q] != NULL)
@@ -357,6 +360,7 @@ port_open(struct app *a, uint16_t id)
 	port->used = true;
 	csum_offload_refresh(a);
 	atomic_store_explicit(&port->up, true, memory_order_release);
+	ip_port_changed(a, port);
 	return 0;
 }
 
@@ -398,7 +402,6 @@ ports_close(struct app *a)
 void
 port_set_up(struct app *a, struct port *port, bool up)
 {
-	(void)a;
 	if (port_is_up(port) == up)
 		return;
 	/* Drivers without the call (-ENOTSUP) keep their link: the flag alone decides for us. */
@@ -407,9 +410,11 @@ port_set_up(struct app *a, struct port *port, bool up)
 		for (uint16_t q = 0; q < port->n_txq; q++)
 			sched_nolock_activate(port->sched[q]);
 		atomic_store_explicit(&port->up, true, memory_order_release);
+		ip_port_changed(a, port);
 		return;
 	}
 	atomic_store_explicit(&port->up, false, memory_order_release);
+	ip_port_changed(a, port);
 	for (uint16_t q = 0; q < port->n_txq; q++)
 		sched_nolock_deactivate(port->sched[q]);
 	rte_eth_dev_set_link_down(port->id);

@@ -28,6 +28,8 @@ struct forward_mode {
 		struct worker *worker, const struct stream *stream, struct packet_vector *vector);
 	/* Makes packets instead of receiving them; returns how many. NULL: receives. */
 	unsigned int (*generate)(struct worker *worker, struct stream *stream);
+	/* Once a loop of each worker, beside the polling. NULL: nothing to do. */
+	void (*turn)(struct worker *worker);
 	STAILQ_ENTRY(forward_mode) next;
 };
 

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+/* Mode ip on the workers: RFC 1812 section 5 for a burst. */
+
+#include <netinet/in.h>
+
+#include <rte_ether.h>
+#include <rte_ip.h>
+#include <rte_jhash.h>
+#include <rte_ring_elem.h>
+
+#include "app.h"
+#include "forward/forward.h"
+#include "forward/ip.h"
+#include "pipeline.h"
+
+#define MAC_MASK UINT64_C(0x0000ffffffffffff) /* of eight bytes loaded, little-endian */
+#define HEADERS_MIN (RTE_ETHER_HDR_LEN + sizeof(struct rte_ipv4_hdr)) /* that are written to */
+#define REPLIES_BURST 32
+
+/* One burst under way. */
+struct burst {
+	struct worker *worker;
+	const struct stream *stream;
+	struct rte_mbuf **pkts;
+	struct packet_view *views;
+	const struct route_hop *hops[PACKET_VECTOR_MAX];
+	uint64_t v4, forward; /* masks: to be routed, to be sent */
+	uint64_t dropped[DROP_MAX - DROP_NOT_FOR_US];
+	uint64_t any_drop;
+};
+
+static inline void
+burst_drop(struct burst *b, enum drop_reason reason, unsigned int i)
+{
+	b->dropped[reason - DROP_NOT_FOR_US] |= UINT64_C(1) << i;
+	b->any_drop |= UINT64_C(1) << i;
+}
+
+static void __rte_noinline
+drop_all(struct burst *b)
+{
+	for (unsigned int r = DROP_NOT_FOR_US; r < DROP_MAX; r++) {
+		if (b->dropped[r - DROP_NOT_FOR_US] != 0)
+			drop_mask(&b->worker->drops, (enum drop_reason)r, b->pkts,
+				b->dropped[r - DROP_NOT_FOR_US]);
+	}
+}
+
+void
+ip_slow(struct worker *worker, const struct ip_item *item)
+{
+	struct rte_mbuf *m = item->m;
+
+	if (rte_ring_enqueue_elem(worker->app->ip->slow, (void *)(uintptr_t)item, sizeof(*item)) !=
+		0)
+		drop(&worker->drops, DROP_IP_SLOW_FULL, &m, 1);
+}
+
+static void
+slow(struct burst *b, unsigned int i, enum ip_why why)
+{
+	struct ip_item item = { .m = b->pkts[i], .why = (uint8_t)why };
+
+	if (b->hops[i] != NULL)
+		item.mtu = (uint16_t)RTE_MIN(b->hops[i]->mtu, (uint32_t)UINT16_MAX);
+	item.m->port = b->stream->rx_port->id;
+	ip_slow(b->worker, &item);
+}
+
+/* --- what came in --- */
+
+static inline uint64_t
+frame_dst(const struct rte_mbuf *m)
+{
+	return *(const unaligned_uint64_t *)rte_pktmbuf_mtod(m, const void *) & MAC_MASK;
+}
+
+/* Not for the port's own address. */
+static void
+not_ours(struct burst *b, unsigned int i)
+{
+	const struct rte_mbuf *m = b->pkts[i];
+
+	if (m->data_len < RTE_ETHER_HDR_LEN)
+		burst_drop(b, DROP_NOT_IP, i);
+	else if ((*rte_pktmbuf_mtod(m, const uint8_t *) & 1) == 0)
+		burst_drop(b, DROP_NOT_FOR_US, i);
+	else if (b->views[i].l3 == PACKET_L3_ARP && b->views[i].n_vlan == 0)
+		slow(b, i, WHY_ARP);
+	else
+		burst_drop(b, DROP_IP_MULTICAST, i);
+}
+
+/* For us, but not plain IPv4. */
+static void
+not_ipv4(struct burst *b, unsigned int i)
+{
+	const struct packet_view *view = &b->views[i];
+
+	if (view->n_vlan > 0)
+		burst_drop(b, DROP_IP_VLAN, i);
+	else if (view->l3 == PACKET_L3_ARP)
+		slow(b, i, WHY_ARP);
+	else if (view->l3 == PACKET_L3_IPV4)
+		burst_drop(b, DROP_IP_MALFORMED, i);
+	else
+		burst_drop(b, DROP_NOT_IP, i);
+}
+
+/*
+ * Headers are written to: they must be this packet's alone and lie in its first segment. Makes it
+ * so, or returns false.
+ */
+static bool __rte_noinline
+make_writable(struct burst *b, unsigned int i)
+{
+	struct rte_mbuf *m = b->pkts[i], *copy;
+
+	if ((copy = rte_pktmbuf_copy(m, m->pool, 0, UINT32_MAX)) == NULL)
+		return false;
+	*packet_meta(copy, b->worker->meta_offset) = *packet_meta(m, b->worker->meta_offset);
+	copy->port = m->port;
+	rte_pktmbuf_free(m);
+	b->pkts[i] = copy;
+	return copy->data_len >= RTE_MIN(copy->pkt_len, (uint32_t)HEADERS_MIN);
+}
+
+static inline bool
+is_writable(const struct rte_mbuf *m)
+{
+	return likely(m->data_len >= HEADERS_MIN && rte_mbuf_refcnt_read(m) == 1 &&
+		(m->ol_flags & (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL)) == 0 &&
+		rte_pktmbuf_headroom(m) >= 2);
+}
+
+static inline struct rte_ipv4_hdr *
+ipv4(const struct burst *b, unsigned int i)
+{
+	return rte_pktmbuf_mtod_offset(b->pkts[i], struct rte_ipv4_hdr *, b->views[i].l3_off);
+}
+
+/* RFC 1812 5.3.7: 0/8, 127/8 and all from 224/4 on neither send nor are forwarded to. */
+static inline bool
+is_martian(uint32_t addr)
+{
+	uint32_t top = addr >> 24;
+
+	return top - 1 >= 223 || top == 127;
+}
+
+static inline bool
+checksum_is_good(const struct rte_mbuf *m, const struct rte_ipv4_hdr *h)
+{
+	const unaligned_uint32_t *word = (const void *)h;
+	uint64_t sum;
+
+	if ((m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_GOOD)
+		return true;
+	if (unlikely(h->version_ihl != 0x45))
+		return rte_ipv4_cksum(h) == h->hdr_checksum;
+	sum = (uint64_t)word[0] + word[1] + word[2] + word[3] + word[4];
+	sum = (sum & UINT32_MAX) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return sum == 0xffff;
+}
+
+/* Checks one packet's header; true if it is to be routed. */
+static inline bool
+check(struct burst *b, unsigned int i, uint64_t mac, uint32_t *dst)
+{
+	const struct packet_view *view = &b->views[i];
+	struct rte_mbuf *m = b->pkts[i];
+	const struct rte_ipv4_hdr *h;
+	uint32_t src;
+
+	if (unlikely(!is_writable(m))) {
+		if (!make_writable(b, i)) {
+			burst_drop(b, DROP_IP_NOBUF, i);
+			return false;
+		}
+		m = b->pkts[i];
+	}
+	if (unlikely(m->data_len < RTE_ETHER_HDR_LEN || frame_dst(m) != mac)) {
+		not_ours(b, i);
+		return false;
+	}
+	if (unlikely(view->l3 != PACKET_L3_IPV4 || (view->flags & PACKET_F_L3) == 0 ||
+		    view->n_vlan > 0)) {
+		not_ipv4(b, i);
+		return false;
+	}
+	h = ipv4(b, i);
+	if (unlikely((view->flags & (PACKET_F_CUT | PACKET_F_ROUTED)) != 0)) {
+		burst_drop(b,
+			(view->flags & PACKET_F_CUT) != 0 ? DROP_IP_MALFORMED
+							  : DROP_IP_SOURCE_ROUTE,
+			i);
+		return false;
+	}
+	if (unlikely(!checksum_is_good(b->pkts[i], h))) {
+		burst_drop(b, DROP_IP_CHECKSUM, i);
+		return false;
+	}
+	src = rte_be_to_cpu_32(h->src_addr);
+	*dst = rte_be_to_cpu_32(h->dst_addr);
+	if (unlikely(is_martian(src) || is_martian(*dst))) {
+		burst_drop(b, DROP_IP_MARTIAN, i);
+		return false;
+	}
+	return true;
+}
+
+static inline void
+check_all(struct burst *b, unsigned int n, uint32_t *dst, uint8_t *where, unsigned int *n_dst)
+{
+	/* Relaxed: an address that changes takes effect with one burst or the next. */
+	uint64_t mac = atomic_load_explicit(&b->stream->rx_port->mac, memory_order_relaxed);
+
+	*n_dst = 0;
+	for (unsigned int i = 0; i < n; i++) {
+		if (likely(check(b, i, mac, &dst[*n_dst])))
+			where[(*n_dst)++] = (uint8_t)i;
+	}
+}
+
+/* --- where it goes --- */
+
+/* What tells flows apart for several ways: addresses, protocol and ports where there are any. */
+static uint32_t
+flow_hash(const struct burst *b, unsigned int i)
+{
+	const struct packet_view *view = &b->views[i];
+	const struct rte_ipv4_hdr *h = ipv4(b, i);
+	uint32_t ports = 0;
+	const uint32_t *p;
+
+	if (view->stop == PACKET_STOP_NONE && view->l3_end - view->l4_off >= sizeof(ports) &&
+		(view->l4_proto == IPPROTO_TCP || view->l4_proto == IPPROTO_UDP ||
+			view->l4_proto == IPPROTO_SCTP) &&
+		(p = packet_read(b->pkts[i], view->l4_off, sizeof(ports), &ports)) != NULL)
+		memcpy(&ports, p, sizeof(ports));
+	return rte_jhash_3words(h->src_addr, h->dst_addr, ports, view->l4_proto);
+}
+
+/* The hop that says what happens, from one that says where to look. */
+static const struct route_hop *
+follow(struct burst *b, unsigned int i, const struct route_hop *hop)
+{
+	const struct route_table *t = b->worker->app->route;
+	const struct route_hop *neigh;
+
+	if (hop->kind == ROUTE_GROUP)
+		hop = route_hop_select(t, hop, flow_hash(b, i));
+	if (hop->kind == ROUTE_CONNECTED) {
+		neigh = route_neigh_lookup(t, hop->ifindex, AF_INET, &ipv4(b, i)->dst_addr);
+		if (neigh != NULL)
+			hop = neigh;
+	}
+	return hop;
+}
+
+/* RFC 1624: the TTL's byte is the high one of its word, so HC' = HC + 0x0100 with the carry. */
+static inline void
+decrement_ttl(struct rte_ipv4_hdr *h)
+{
+	uint32_t sum = (uint32_t)h->hdr_checksum + RTE_BE16(0x0100);
+
+	h->hdr_checksum = (uint16_t)(sum + (sum >= 0xffff));
+	h->time_to_live--;
+}
+
+/* rte_pktmbuf_trim() cuts within the last segment only. */
+static void __rte_noinline
+trim_segments(struct rte_mbuf *m, uint32_t end)
+{
+	while (m->pkt_len > end) {
+		struct rte_mbuf *last = rte_pktmbuf_lastseg(m), *before = m;
+		uint32_t surplus = m->pkt_len - end;
+
+		if (last->data_len > surplus || last == m) {
+			rte_pktmbuf_trim(m, (uint16_t)surplus);
+			return;
+		}
+		while (before->next != last)
+			before = before->next;
+		m->pkt_len -= last->data_len;
+		m->nb_segs--;
+		before->next = NULL;
+		rte_pktmbuf_free_seg(last);
+	}
+}
+
+/* Cuts Ethernet's padding off, which is nobody's any more. */
+static inline void
+trim(struct rte_mbuf *m, uint32_t end)
+{
+	if (likely(m->pkt_len == end))
+		return;
+	if (likely(m->nb_segs == 1))
+		m->data_len = (uint16_t)(m->pkt_len = end);
+	else
+		trim_segments(m, end);
+}
+
+static void
+resolve(struct burst *b, unsigned int i, const struct route_hop *hop)
+{
+	struct rte_ipv4_hdr *h = ipv4(b, i);
+	struct ip_item item = {
+		.m = b->pkts[i], .ifindex = hop->ifindex, .why = WHY_RESOLVE, .family = AF_INET
+	};
+
+	if (hop->kind == ROUTE_RESOLVE)
+		memcpy(item.nexthop, hop->nexthop, sizeof(item.nexthop));
+	else
+		memcpy(item.nexthop, &h->dst_addr, sizeof(h->dst_addr));
+	decrement_ttl(h);
+	trim(item.m, b->views[i].l3_end);
+	item.m->port = b->stream->rx_port->id;
+	ip_slow(b->worker, &item);
+}
+
+/* All that is not plain forwarding. */
+static void __rte_noinline
+divert(struct burst *b, unsigned int i)
+{
+	const struct route_hop *hop = b->hops[i];
+
+	switch (hop->kind) {
+	case ROUTE_LOCAL:
+		slow(b, i, WHY_LOCAL);
+		return;
+	case ROUTE_BROADCAST:
+		burst_drop(b, DROP_IP_MULTICAST, i);
+		return;
+	case ROUTE_BLACKHOLE:
+		burst_drop(b, DROP_IP_BLACKHOLE, i);
+		return;
+	default:
+		break;
+	}
+	if (ipv4(b, i)->time_to_live <= 1)
+		slow(b, i, WHY_TTL);
+	else if (hop->kind == ROUTE_NONE)
+		slow(b, i, WHY_NO_ROUTE);
+	else if (hop->kind == ROUTE_UNREACHABLE)
+		slow(b, i, WHY_UNREACHABLE);
+	else if (hop->kind == ROUTE_PROHIBIT)
+		slow(b, i, WHY_PROHIBIT);
+	else if (b->views[i].l3_end - b->views[i].l3_off > hop->mtu)
+		slow(b, i, WHY_TOO_BIG);
+	else
+		resolve(b, i, hop);
+}
+
+static inline void
+rewrite(struct burst *b, unsigned int i, const struct route_hop *hop)
+{
+	struct rte_mbuf *m = b->pkts[i];
+	struct rte_ipv4_hdr *h = ipv4(b, i);
+
+	decrement_ttl(h);
+	trim(m, b->views[i].l3_end);
+	/* Sixteen bytes that end where layer 3 begins: two of headroom, then the Ethernet header.
+	 */
+	memcpy((uint8_t *)h - sizeof(hop->rewrite), hop->rewrite, sizeof(hop->rewrite));
+	route_hop_use(hop);
+}
+
+static inline void
+forward_all(struct burst *b, const uint8_t *where, unsigned int n)
+{
+	for (unsigned int k = 0; k < n; k++) {
+		unsigned int i = where[k];
+		const struct route_hop *hop = b->hops[i];
+
+		if (unlikely(hop->kind != ROUTE_FORWARD))
+			hop = b->hops[i] = follow(b, i, hop);
+		if (unlikely(hop->kind != ROUTE_FORWARD || ipv4(b, i)->time_to_live <= 1 ||
+			    b->views[i].l3_end - b->views[i].l3_off > hop->mtu)) {
+			divert(b, i);
+			continue;
+		}
+		rewrite(b, i, hop);
+		b->forward |= UINT64_C(1) << i;
+	}
+}
+
+/* --- out --- */
+
+static uint16_t
+queue_to(const struct burst *b, const struct port *port)
+{
+	return port == b->stream->tx_port ? b->stream->tx_queue
+					  : (uint16_t)(b->worker->id % port->n_txq);
+}
+
+static void
+send_port(struct burst *b, uint16_t id, uint64_t mask)
+{
+	struct rte_mbuf *pkts[PACKET_VECTOR_MAX];
+	struct packet_view views[PACKET_VECTOR_MAX];
+	struct packet_vector vector = { .pkts = pkts, .views = views, .parsed = true };
+	struct port *port = &b->worker->app->ports[id];
+	unsigned int i;
+
+	packet_mask_for_each (i, mask) {
+		pkts[vector.n] = b->pkts[i];
+		views[vector.n++] = b->views[i];
+	}
+	pipeline_send(b->worker, port, queue_to(b, port), &vector);
+}
+
+static uint64_t
+mask_of_port(const struct burst *b, uint16_t id)
+{
+	uint64_t mask = 0;
+	unsigned int i;
+
+	packet_mask_for_each (i, b->forward)
+		if (b->hops[i]->port == id)
+			mask |= UINT64_C(1) << i;
+	return mask;
+}
+
+static void
+send_all(struct burst *b, struct packet_vector *vector)
+{
+	while (b->forward != 0) {
+		uint16_t id = b->hops[__builtin_ctzll(b->forward)]->port;
+		uint64_t mask = mask_of_port(b, id);
+
+		if (likely(mask == packet_vector_mask(vector))) {
+			struct port *port = &b->worker->app->ports[id];
+
+			pipeline_send(b->worker, port, queue_to(b, port), vector);
+			return;
+		}
+		send_port(b, id, mask);
+		b->forward &= ~mask;
+	}
+}
+
+static void
+ip_forward(struct worker *worker, const struct stream *stream, struct packet_vector *vector)
+{
+	struct burst b = {
+		.worker = worker, .stream = stream, .pkts = vector->pkts, .views = vector->views
+	};
+	const struct route_hop *hops[PACKET_VECTOR_MAX];
+	uint32_t dst[PACKET_VECTOR_MAX];
+	uint8_t where[PACKET_VECTOR_MAX];
+	unsigned int n;
+
+	packet_vector_parse(vector);
+	check_all(&b, vector->n, dst, where, &n);
+	if (likely(n > 0)) {
+		route_lookup4(worker->app->route, dst, hops, n);
+		for (unsigned int k = 0; k < n; k++)
+			b.hops[where[k]] = hops[k];
+		forward_all(&b, where, n);
+	}
+	if (unlikely(b.any_drop != 0))
+		drop_all(&b);
+	send_all(&b, vector);
+}
+
+/* --- what the control thread sends --- */
+
+static void
+ip_turn(struct worker *worker)
+{
+	struct rte_ring *ring = worker->app->ip->replies[worker->id];
+	struct ip_reply replies[REPLIES_BURST];
+	unsigned int n;
+
+	if (likely(rte_ring_empty(ring)))
+		return;
+	n = rte_ring_dequeue_burst_elem(ring, replies, sizeof(replies[0]), REPLIES_BURST, NULL);
+	for (unsigned int i = 0; i < n; i++) {
+		struct packet_view view;
+		struct packet_vector one = { .pkts = &replies[i].m, .views = &view, .n = 1 };
+		struct port *port = port_get(worker->app, replies[i].port);
+
+		if (port == NULL)
+			drop(&worker->drops, DROP_NO_PORT, &replies[i].m, 1);
+		else
+			pipeline_send(worker, port, (uint16_t)(worker->id % port->n_txq), &one);
+	}
+}
+
+static struct forward_mode ip = {
+	.name = "ip",
+	.help = "routes IP packets that are addressed to the port",
+	.forward = ip_forward,
+	.turn = ip_turn,
+};
+FORWARD_REGISTER(ip);

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+/* The router's control side: rings, ports, neighbours that are waited for. */
+
+#include <linux/rtnetlink.h>
+#include <netinet/ip_icmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <rte_cycles.h>
+#include <rte_ether.h>
+#include <rte_icmp.h>
+#include <rte_ip.h>
+#include <rte_ring_elem.h>
+
+#include "app.h"
+#include "forward/forward.h"
+#include "forward/ip.h"
+
+#define SLOW_RING 1024
+#define REPLY_RING 1024
+#define SLOW_BUDGET 256 /* packets in one go */
+#define POLL_MS 1 /* while workers may hand something over */
+#define BURST 32
+
+static uint64_t
+now_ms(void)
+{
+	return rte_get_timer_cycles() / (rte_get_timer_hz() / 1000);
+}
+
+/* --- route's callbacks --- */
+
+static void
+solicit(void *arg, const struct route_neigh *neigh, bool unicast)
+{
+	struct router *ip = arg;
+	struct route_neigh_info info;
+
+	route_neigh_describe(ip->app->route, neigh, &info);
+	if (info.family == AF_INET)
+		ip_arp_solicit(ip, &info, unicast);
+}
+
+/* Whoever waited gets its Ethernet header, or its sender an error. */
+static void
+release(void *arg, const struct route_neigh *neigh, void *const *pkts, unsigned int n, bool failed)
+{
+	struct router *ip = arg;
+	struct route_neigh_info info;
+	const struct route_hop *hop;
+
+	route_neigh_describe(ip->app->route, neigh, &info);
+	hop = route_neigh_lookup(ip->app->route, info.ifindex, info.family, info.addr);
+	for (unsigned int i = 0; i < n; i++) {
+		struct rte_mbuf *m = pkts[i];
+		struct packet_view view;
+
+		packet_view_parse(m, &view);
+		if (!failed && hop != NULL && hop->kind == ROUTE_FORWARD)
+			ip_transmit(ip, m, view.l3_off, hop);
+		else if (failed && info.state == NUD_FAILED)
+			ip_icmp_error(ip, m, &view, ICMP_DEST_UNREACH, 1, 0,
+				DROP_NEIGH_FAILED);
+		else
+			ip_drop(ip, DROP_NEIGH_QUEUE, m);
+	}
+}
+
+/* --- life --- */
+
+static int
+rings_create(struct app *a, struct router *ip)
+{
+	ip->slow = rte_ring_create_elem(
+		"ip_slow", sizeof(struct ip_item), SLOW_RING, SOCKET_ID_ANY, RING_F_SC_DEQ);
+	ip->n_replies = a->n_workers;
+	ip->replies = calloc(ip->n_replies, sizeof(struct rte_ring *));
+	if (ip->slow == NULL || ip->replies == NULL)
+		return -1;
+	for (unsigned int i = 0; i < ip->n_replies; i++) {
+		char name[RTE_RING_NAMESIZE];
+
+		snprintf(name, sizeof(name), "ip_reply%u", i);
+		ip->replies[i] = rte_ring_create_elem(name, sizeof(struct ip_reply), REPLY_RING,
+			SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+		if (ip->replies[i] == NULL)
+			return -1;
+	}
+	return 0;
+}
+
+int
+ip_create(struct app *a)
+{
+	struct route_conf conf = {
+		.rcu = a->rcu,
+		.socket = SOCKET_ID_ANY,
+		.solicit = solicit,
+		.release = release,
+	};
+	struct router *ip = calloc(1, sizeof(*ip));
+
+	a->ip = conf.arg = ip;
+	if (ip != NULL) {
+		ip->app = a;
+		a->route = route_table_create(&conf);
+	}
+	if (ip == NULL || a->route == NULL || rings_create(a, ip) != 0) {
+		fprintf(stderr, "millrace: no memory for the router\n");
+		return -1;
+	}
+	route_tick(a->route, now_ms());
+	return 0;
+}
+
+static void
+rings_destroy(struct router *ip)
+{
+	struct ip_reply reply;
+	struct ip_item item;
+
+	while (ip->slow != NULL && rte_ring_dequeue_elem(ip->slow, &item, sizeof(item)) == 0)
+		ip_drop(ip, DROP_IP_SLOW_FULL, item.m);
+	for (unsigned int i = 0; ip->replies != NULL && i < ip->n_replies; i++) {
+		while (ip->replies[i] != NULL &&
+			rte_ring_dequeue_elem(ip->replies[i], &reply, sizeof(reply)) == 0)
+			ip_drop(ip, DROP_IP_REPLY_FULL, reply.m);
+		rte_ring_free(ip->replies[i]);
+	}
+	rte_ring_free(ip->slow);
+	free(ip->replies);
+}
+
+void
+ip_destroy(struct app *a)
+{
+	if (a->ip == NULL)
+		return;
+	route_table_destroy(a->route);
+	rings_destroy(a->ip);
+	free(a->ip);
+	a->ip = NULL;
+	a->route = NULL;
+}
+
+void
+ip_port_changed(struct app *a, struct port *port)
+{
+	struct route_dev dev = { .ifindex = port->ifindex, .port = port->id };
+	struct rte_ether_addr mac;
+	uint64_t word = 0;
+	uint16_t mtu = RTE_ETHER_MTU;
+
+	if (a->route == NULL || !port->used)
+		return;
+	rte_eth_dev_get_mtu(port->id, &mtu);
+	if (rte_eth_macaddr_get(port->id, &mac) != 0)
+		return;
+	memcpy(&word, mac.addr_bytes, sizeof(mac.addr_bytes));
+	atomic_store_explicit(&port->mac, word, memory_order_relaxed);
+	memcpy(dev.mac, mac.addr_bytes, sizeof(dev.mac));
+	dev.mtu = mtu;
+	dev.up = port_is_up(port);
+	if (route_dev_set(a->route, &dev) != 0)
+		fprintf(stderr, "millrace: %s: no memory for its routes\n", port->name);
+}
+
+void
+ip_port_gone(struct app *a, const struct port *port)
+{
+	if (a->route != NULL)
+		route_dev_del(a->route, port->ifindex);
+}
+
+/* --- out --- */
+
+void
+ip_drop(struct router *ip, enum drop_reason reason, struct rte_mbuf *m)
+{
+	drop(&ip->app->control_drops, reason, &m, 1);
+}
+
+struct rte_mbuf *
+ip_alloc(struct router *ip)
+{
+	struct rte_mbuf *m = NULL;
+
+	for (unsigned int i = 0; i < RTE_MAX_NUMA_NODES && m == NULL; i++) {
+		if (ip->app->pool[i] != NULL)
+			m = rte_pktmbuf_alloc(ip->app->pool[i]);
+	}
+	if (m == NULL) {
+		drop_count(&ip->app->control_drops, DROP_IP_NOBUF, 1, 0);
+		return NULL;
+	}
+	m->port = IP_OWN;
+	*packet_meta(m, ip->app->meta_offset) = (struct packet_meta){ 0 };
+	return m;
+}
+
+/* The worker that sends: the first that has anything to do. */
+static struct rte_ring *
+reply_ring(const struct router *ip)
+{
+	for (unsigned int i = 0; i < ip->n_replies; i++) {
+		if (ip->app->workers[i].n_streams > 0)
+			return ip->replies[i];
+	}
+	return ip->replies[0];
+}
+
+void
+ip_transmit_frame(struct router *ip, struct rte_mbuf *m, uint16_t port)
+{
+	struct ip_reply reply = { .m = m, .port = port };
+
+	if (rte_ring_enqueue_elem(reply_ring(ip), &reply, sizeof(reply)) != 0)
+		ip_drop(ip, DROP_IP_REPLY_FULL, m);
+}
+
+void
+ip_transmit(struct router *ip, struct rte_mbuf *m, uint32_t l3_off, const struct route_hop *hop)
+{
+	uint8_t *header;
+
+	header = l3_off >= RTE_ETHER_HDR_LEN
+		? (uint8_t *)rte_pktmbuf_adj(m, (uint16_t)(l3_off - RTE_ETHER_HDR_LEN))
+		: (uint8_t *)rte_pktmbuf_prepend(m, (uint16_t)(RTE_ETHER_HDR_LEN - l3_off));
+	if (header == NULL) {
+		ip_drop(ip, DROP_IP_NOBUF, m);
+		return;
+	}
+	memcpy(header, hop->rewrite + 2, RTE_ETHER_HDR_LEN);
+	ip_transmit_frame(ip, m, hop->port);
+}
+
+void
+ip_output_to(struct router *ip, struct rte_mbuf *m, uint32_t ifindex, uint8_t family,
+	const void *nexthop, uint32_t l3_off)
+{
+	const struct route_hop *hop = route_neigh_lookup(ip->app->route, ifindex, family, nexthop);
+	int ret;
+
+	if (hop != NULL && hop->kind == ROUTE_FORWARD) {
+		route_hop_use(hop);
+		ip_transmit(ip, m, l3_off, hop);
+		return;
+	}
+	ret = route_neigh_wait(ip->app->route, ifindex, family, nexthop, m);
+	if (ret != 0)
+		ip_drop(ip, DROP_NEIGH_FULL, m);
+}
+
+void
+ip_output(struct router *ip, struct rte_mbuf *m, uint8_t family, const void *dst, uint32_t l3_off)
+{
+	struct route_path path = { .ifindex = 0 };
+	const struct route *r = route_get(ip->app->route, family, dst, 0, &path);
+	struct route_spec spec;
+
+	if (r != NULL)
+		route_describe(r, &spec);
+	if (r == NULL || spec.type != RTN_UNICAST)
+		ip_drop(ip, DROP_IP_NO_ROUTE, m);
+	else
+		ip_output_to(
+			ip, m, path.ifindex, family, path.has_gateway ? path.gateway : dst, l3_off);
+}
+
+/* --- in --- */
+
+static void
+serve(struct router *ip, const struct ip_item *item)
+{
+	struct rte_mbuf *m = item->m;
+	struct packet_view view;
+
+	packet_view_parse(m, &view);
+	switch ((enum ip_why)item->why) {
+	case WHY_ARP:
+		ip_arp_receive(ip, m, &view);
+		break;
+	case WHY_LOCAL:
+		ip_icmp_receive(ip, m, &view);
+		break;
+	case WHY_RESOLVE:
+		ip_output_to(ip, m, item->ifindex, item->family, item->nexthop, view.l3_off);
+		break;
+	case WHY_TTL:
+		ip_icmp_error(ip, m, &view, ICMP_TIME_EXCEEDED, 0, 0, DROP_IP_TTL);
+		break;
+	case WHY_NO_ROUTE:
+		ip_icmp_error(ip, m, &view, ICMP_DEST_UNREACH, 0, 0, DROP_IP_NO_ROUTE);
+		break;
+	case WHY_UNREACHABLE:
+		ip_icmp_error(
+			ip, m, &view, ICMP_DEST_UNREACH, 1, 0, DROP_IP_UNREACHABLE);
+		break;
+	case WHY_PROHIBIT:
+		ip_icmp_error(ip, m, &view, ICMP_DEST_UNREACH, 13, 0, DROP_IP_PROHIBIT);
+		break;
+	case WHY_TOO_BIG:
+		ip_icmp_error(
+			ip, m, &view, ICMP_DEST_UNREACH, 4, item->mtu, DROP_IP_TOO_BIG);
+		break;
+	}
+}
+
+void
+ip_control(struct app *a)
+{
+	struct ip_item items[BURST];
+	unsigned int n, served = 0;
+
+	if (a->ip == NULL)
+		return;
+	route_tick(a->route, now_ms());
+	do {
+		n = rte_ring_dequeue_burst_elem(a->ip->slow, items, sizeof(items[0]), BURST, NULL);
+		for (unsigned int i = 0; i < n; i++)
+			serve(a->ip, &items[i]);
+		served += n;
+	} while (n > 0 && served < SLOW_BUDGET);
+}
+
+int
+ip_timeout(const struct app *a)
+{
+	return a->forwarding && a->mode->turn != NULL ? POLL_MS : -1;
+}
