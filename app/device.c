@@ -139,6 +139,7 @@ change_address(struct port *port, const uint8_t address[NETLINK_ADDR_LEN], const
 static int
 change_modes(struct port *port, const struct netlink_dev_change *c, const char **why)
 {
+	bool promisc = rte_eth_promiscuous_get(port->id) == 1;
 	int ret = 0;
 
 	if ((c->set & NETLINK_SET_PROMISC) != 0)
@@ -148,29 +149,13 @@ change_modes(struct port *port, const struct netlink_dev_change *c, const char *
 		ret = c->allmulti ? rte_eth_allmulticast_enable(port->id)
 				  : rte_eth_allmulticast_disable(port->id);
 	if (ret != 0) {
+		if (promisc)
+			rte_eth_promiscuous_enable(port->id);
+		else
+			rte_eth_promiscuous_disable(port->id);
 		*why = "the driver refused the receive mode";
 		return ret == -ENOTSUP ? -EOPNOTSUPP : ret;
 	}
-	return 0;
-}
-
-static int
-change_txqueuelen(struct port *port, uint32_t len)
-{
-	for (uint16_t q = 0; q < port->n_txq; q++) {
-		const struct sched_nolock_conf *conf = sched_nolock_conf(port->sched[q]);
-		uint8_t priomap[SCHED_NOLOCK_PRIO_MAX];
-		int ret;
-
-		memcpy(priomap, conf->priomap, sizeof(priomap));
-		if ((ret = sched_nolock_change(port->sched[q], conf->bands, priomap, len)) != 0) {
-			while (q-- > 0) /* the old length was there a moment ago */
-				sched_nolock_change(
-					port->sched[q], conf->bands, priomap, port->txqueuelen);
-			return ret;
-		}
-	}
-	port->txqueuelen = len;
 	return 0;
 }
 
@@ -205,14 +190,11 @@ device_change(void *arg, uint32_t ifindex, const struct netlink_dev_change *c, c
 		goto back_mtu;
 	if ((ret = change_modes(port, c, why)) != 0)
 		goto back_address;
-	if ((c->set & NETLINK_SET_TXQUEUELEN) != 0 &&
-		(ret = change_txqueuelen(port, c->txqueuelen)) != 0) {
-		*why = "no memory for queues of that length";
-		goto back_address;
-	}
 	/* What cannot fail comes last. */
 	if ((c->set & NETLINK_SET_NAME) != 0)
 		strlcpy(port->name, c->name, sizeof(port->name));
+	if ((c->set & NETLINK_SET_TXQUEUELEN) != 0)
+		port->txqueuelen = c->txqueuelen; /* the bands are the qdisc's, so the server's */
 	if ((c->set & NETLINK_SET_ALIAS) != 0)
 		strlcpy(port->alias, c->alias, sizeof(port->alias));
 	if ((c->set & NETLINK_SET_UP) != 0)

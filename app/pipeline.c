@@ -31,6 +31,8 @@ hook(struct worker *worker, const struct classifier_hook *where, const struct po
 	classifier_run(block, &worker->classifier, port->ifindex, vector, &result);
 	if (result.passed != packet_vector_mask(vector))
 		pipeline_settle(worker, vector, &result);
+	if (where != &port->root)
+		pipeline_forget_class(worker, vector);
 }
 
 void

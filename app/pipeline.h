@@ -28,6 +28,8 @@ pipeline_receive(struct worker *worker, const struct stream *stream, struct pack
  */
 void pipeline_settle(struct worker *worker, struct packet_vector *vector,
 	const struct classifier_result *result);
+/* A flowid chooses a band only as the verdict of a root prio's own filter. */
+void pipeline_forget_class(struct worker *worker, const struct packet_vector *vector);
 /*
  * Where tc mirred's packets go: into the egress (or ingress) of the port `ifindex`, on the Tx queue
  * of this worker. Takes the packets over.

@@ -95,6 +95,13 @@ redirect_mask(struct worker *worker, const struct packet_vector *vector,
 }
 
 void
+pipeline_forget_class(struct worker *worker, const struct packet_vector *vector)
+{
+	for (unsigned int i = 0; i < vector->n; i++)
+		packet_meta(vector->pkts[i], worker->meta_offset)->classid = 0;
+}
+
+void
 pipeline_settle(
 	struct worker *worker, struct packet_vector *vector, const struct classifier_result *result)
 {

@@ -141,6 +141,33 @@ prio_sends_the_first_band_first_by_filter(void **state)
 }
 
 static void
+flowid_of_another_hook_chooses_no_band(void **state)
+{
+	uint8_t second[sizeof(broken)];
+
+	(void)state;
+	memcpy(second, broken, sizeof(second));
+	set16(second, 36, 4500);
+	dataplane_command("tc qdisc add dev p0 clsact");
+	dataplane_command(
+		"tc filter add dev p0 ingress protocol ip flower ip_proto udp dst_port 4500 "
+		"classid 1:1 action pass");
+	dataplane_block(1, true);
+	for (unsigned int i = 0; i < 3; i++) {
+		dataplane_inject(0, broken, sizeof(broken));
+		dataplane_inject(0, second, sizeof(second));
+		dataplane_turn();
+	}
+	dataplane_block(1, false);
+	for (unsigned int i = 0; i < 4; i++)
+		dataplane_turn();
+	for (unsigned int i = 0; i < 3; i++) {
+		dataplane_expect(1, broken, sizeof(broken));
+		dataplane_expect(1, second, sizeof(second));
+	}
+}
+
+static void
 flower_and_goto_choose_the_action(void **state)
 {
 	uint8_t other[sizeof(broken)], want[sizeof(broken)];
@@ -176,6 +203,7 @@ main(void)
 		T(redirect_into_ingress_passes_that_ports_rules),
 		T(redirect_in_a_circle_ends_in_a_named_drop),
 		T(prio_sends_the_first_band_first_by_filter),
+		T(flowid_of_another_hook_chooses_no_band),
 		T(flower_and_goto_choose_the_action),
 	};
 
