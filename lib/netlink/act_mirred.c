@@ -34,6 +34,8 @@ mirred_port(struct netlink_request *req, const struct nlattr *attr, const struct
 		return netlink_fail(req, -EINVAL, attr, "Specified device does not exist");
 	if ((ret = netlink_dev_by_index(req, *ifindex, &dev)) == 0)
 		*ifindex = dev.ifindex;
+	else if (req->devmap != NULL && req->devmap->own)
+		ret = 0; /* it is put back as it was: its port is gone */
 	return ret;
 }
 

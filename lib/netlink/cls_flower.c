@@ -500,6 +500,9 @@ put_match(struct netlink_server *server, struct netlink_put *put, const struct f
 		conf->dev_ops->next(conf->dev_arg, match->key.indev - 1, &dev) &&
 		dev.ifindex == match->key.indev)
 		netlink_put_string(put, TCA_FLOWER_INDEV, dev.name);
+	else if (match->mask.indev != 0 && put->bare)
+		/* not to come back as a rule for any device: a name that is none */
+		netlink_put_string(put, TCA_FLOWER_INDEV, "/");
 	put_types(put, match);
 	for (unsigned int i = 0; i < RTE_DIM(fields); i++) {
 		const struct field *field = &fields[i];

@@ -188,6 +188,7 @@ void netlink_link_notify(struct netlink_server *server, struct netlink_request *
 
 /* Devices of another instance, or of one that ran before, and which of ours they are. */
 struct netlink_devmap {
+	bool own; /* a state of this instance: an index that is not there is of a device that left */
 	uint32_t n;
 	struct {
 		uint32_t theirs, ours; /* ifindexes */

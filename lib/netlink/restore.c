@@ -643,6 +643,7 @@ netlink_restore(struct netlink_server *server, const char *path, struct netlink_
 		report(&r, ret, "the state as it is");
 		goto out;
 	}
+	before.devmap->own = true;
 	saved->objects = n_before;
 	if ((ret = clear(&r)) == 0)
 		ret = apply(&r, &image);

@@ -100,7 +100,10 @@ attr_find(const struct nlmsghdr *nlh, size_t header, uint16_t type)
 {
 	const struct nlattr *attr;
 
-	mnl_attr_for_each (attr, nlh, header)
+	const char *end = mnl_nlmsg_get_payload_tail(nlh);
+
+	for (attr = mnl_nlmsg_get_payload_offset(nlh, header);
+		mnl_attr_ok(attr, (int)(end - (const char *)attr)); attr = mnl_attr_next(attr))
 		if (mnl_attr_get_type(attr) == type)
 			return attr;
 	return NULL;
