@@ -90,8 +90,8 @@ netlink_client_destroy(struct netlink_client *client)
 	netlink_dump_free(client);
 	free(client->rest);
 	/*
-	 * Explicitly: a child between fork() and exec() still has the socket open, so that closing it
-	 * here would leave it in the epoll set, with events that name a freed client.
+	 * Explicitly: a child between fork() and exec() still has the socket open, so that closing
+	 * it here would leave it in the epoll set, with events that name a freed client.
 	 */
 	epoll_ctl(server->epoll, EPOLL_CTL_DEL, client->fd, NULL);
 	close(client->fd);

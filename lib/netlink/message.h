@@ -6,9 +6,10 @@
 #define NETLINK_MESSAGE_H
 
 /*
- * Inside the control server: how a message family (link.c, qdisc.c, filter.c) or a kind (act_csum.c,
- * matchall.c) plugs in. Each file registers its table by constructor; there is no central switch.
- * The registry is filled before main() and never changes after: constant data, not state.
+ * Inside the control server: how a message family (link.c, qdisc.c, filter.c) or a kind
+ * (act_csum.c, matchall.c) plugs in. Each file registers its table by constructor; there is no
+ * central switch. The registry is filled before main() and never changes after: constant data, not
+ * state.
  */
 
 #include <libmnl/libmnl.h>
@@ -33,11 +34,13 @@ struct netlink_request {
 	uint32_t portid;
 	/* For dumps: zero at the start, then the handler's own, kept between calls. */
 	uint64_t cursor[8];
-	uint64_t generation;  /* first call: note what you dump; a later difference sets interrupted */
-	bool interrupted;     /* answered with NLM_F_DUMP_INTR */
-	bool strict;          /* NETLINK_GET_STRICT_CHK: the header and attributes of a dump filter it */
-	bool bare;            /* answers without statistics and ages: what a save keeps (save.h) */
-	const struct netlink_devmap *devmap; /* a restore's: whose indexes it speaks of; NULL: ours */
+	uint64_t generation; /* first call: note what you dump; a later difference sets interrupted
+			      */
+	bool interrupted; /* answered with NLM_F_DUMP_INTR */
+	bool strict; /* NETLINK_GET_STRICT_CHK: the header and attributes of a dump filter it */
+	bool bare; /* answers without statistics and ages: what a save keeps (save.h) */
+	const struct netlink_devmap
+		*devmap; /* a restore's: whose indexes it speaks of; NULL: ours */
 	/* The error, set through netlink_fail(). */
 	char why[256];
 	uint32_t bad_offset; /* of the attribute in question, 0 for none */
@@ -48,18 +51,19 @@ struct netlink_request {
  * the server acknowledges if NLM_F_ACK was asked; on error it sends the code and `why`.
  */
 struct netlink_handler {
-	int protocol;  /* NETLINK_ROUTE, NETLINK_XFRM */
+	int protocol; /* NETLINK_ROUTE, NETLINK_XFRM */
 	uint16_t type; /* RTM_NEWQDISC ... */
 	size_t header; /* sizeof(struct tcmsg): shorter messages are refused before doit() */
 	int (*doit)(struct netlink_request *req);
 	/*
-	 * A dump of a shorter message (`struct rtgenmsg` is all that many programs send) sees its header
-	 * filled up with zeros. netlink_parse() of a dump without req->strict is the handler's choice:
-	 * the kernel then looks at nothing beyond the header.
+	 * A dump of a shorter message (`struct rtgenmsg` is all that many programs send) sees its
+	 * header filled up with zeros. netlink_parse() of a dump without req->strict is the
+	 * handler's choice: the kernel then looks at nothing beyond the header.
 	 *
 	 * One part of a dump (a get with NLM_F_DUMP): put messages until netlink_put_begin() or
-	 * netlink_put_end() returns false (no room: return 1 with the cursor at the object that did not
-	 * fit) or all are put (return 0). -errno ends the dump with that error. NULL: this type has no dump.
+	 * netlink_put_end() returns false (no room: return 1 with the cursor at the object that did
+	 * not fit) or all are put (return 0). -errno ends the dump with that error. NULL: this type
+	 * has no dump.
 	 */
 	int (*dump)(struct netlink_request *req);
 	STAILQ_ENTRY(netlink_handler) next;
@@ -69,16 +73,17 @@ void netlink_handler_register(struct netlink_handler *handler);
 /* The handler, or NULL. O(1). */
 const struct netlink_handler *netlink_handler_find(int protocol, uint16_t type);
 
-#define NETLINK_REGISTER_HANDLER(h)                                                                \
-	static void __attribute__((constructor)) netlink_register_##h(void)                        \
-	{                                                                                          \
-		netlink_handler_register(&h);                                                      \
-	}                                                                                          \
+#define NETLINK_REGISTER_HANDLER(h) \
+	static void __attribute__((constructor)) netlink_register_##h(void) \
+	{ \
+		netlink_handler_register(&h); \
+	} \
 	struct netlink_handler /* swallow the semicolon */
 
-/* Sets the extended ack: a sentence without a final full stop, and the attribute at fault (may be NULL). Returns err. */
-int netlink_fail(struct netlink_request *req, int err, const struct nlattr *attr, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+/* Sets the extended ack: a sentence without a final full stop, and the attribute at fault (may be
+ * NULL). Returns err. */
+int netlink_fail(struct netlink_request *req, int err, const struct nlattr *attr, const char *fmt,
+	...) __attribute__((format(printf, 4, 5)));
 
 /* What an attribute must be. */
 enum netlink_attr_type {
@@ -90,12 +95,13 @@ enum netlink_attr_type {
 	NETLINK_ATTR_STRING, /* terminated within its payload, at most max bytes with the NUL */
 	NETLINK_ATTR_NESTED,
 	NETLINK_ATTR_FLAG,
-	NETLINK_ATTR_REFUSED, /* the kernel knows it, we do not serve it: -EOPNOTSUPP with its name */
+	NETLINK_ATTR_REFUSED, /* the kernel knows it, we do not serve it: -EOPNOTSUPP with its name
+			       */
 	NETLINK_ATTR_IGNORED, /* accepted for what the kernel ignores as well; say why beside it */
 };
 
 struct netlink_attr_policy {
-	uint16_t type;    /* TCA_KIND */
+	uint16_t type; /* TCA_KIND */
 	const char *name; /* "TCA_KIND" */
 	enum netlink_attr_type what;
 	uint16_t min, max;
@@ -106,25 +112,26 @@ struct netlink_attr_policy {
  * not list is refused by number, one that is too short, too long, badly nested or given twice by
  * name; a length that does not fit the message by position. 0, -EINVAL or -EOPNOTSUPP (unknown).
  */
-int netlink_parse(struct netlink_request *req, size_t header, const struct netlink_attr_policy *policy,
+int
+netlink_parse(struct netlink_request *req, size_t header, const struct netlink_attr_policy *policy,
 	size_t n_policy, const struct nlattr **tb, size_t n_tb);
 int netlink_parse_nested(struct netlink_request *req, const struct nlattr *nest,
 	const struct netlink_attr_policy *policy, size_t n_policy, const struct nlattr **tb,
 	size_t n_tb);
 
 /*
- * Puts one message into the answer: of a doit (NLM_F_MULTI as in `flags`) or of a dump (always set).
- * False when the datagram has no room; the first message of a datagram always has NETLINK_MESSAGE_MAX
- * bytes. Attributes are added with netlink_put*(), which mark the message as overflowed when there is
- * no room; netlink_put_end() returns false for such a message and takes it back. A dump then returns
- * 1; a doit -EMSGSIZE.
+ * Puts one message into the answer: of a doit (NLM_F_MULTI as in `flags`) or of a dump (always
+ * set). False when the datagram has no room; the first message of a datagram always has
+ * NETLINK_MESSAGE_MAX bytes. Attributes are added with netlink_put*(), which mark the message as
+ * overflowed when there is no room; netlink_put_end() returns false for such a message and takes it
+ * back. A dump then returns 1; a doit -EMSGSIZE.
  */
 #define NETLINK_MESSAGE_MAX 32768
 struct netlink_put {
 	struct nlmsghdr *nlh;
-	size_t room;     /* bytes from nlh that the message may have */
+	size_t room; /* bytes from nlh that the message may have */
 	bool overflowed;
-	bool bare;       /* the request's: no statistics, no ages */
+	bool bare; /* the request's: no statistics, no ages */
 };
 bool netlink_put_begin(struct netlink_request *req, struct netlink_put *put, uint16_t type,
 	uint16_t flags, const void *header, size_t header_len);
@@ -136,7 +143,8 @@ void netlink_put_u16(struct netlink_put *put, uint16_t type, uint16_t value);
 void netlink_put_u32(struct netlink_put *put, uint16_t type, uint32_t value);
 void netlink_put_u64(struct netlink_put *put, uint16_t type, uint64_t value);
 void netlink_put_string(struct netlink_put *put, uint16_t type, const char *value);
-struct nlattr *netlink_put_nest(struct netlink_put *put, uint16_t type); /* with NLA_F_NESTED clear, as tc's are */
+struct nlattr *
+netlink_put_nest(struct netlink_put *put, uint16_t type); /* with NLA_F_NESTED clear, as tc's are */
 void netlink_put_nest_end(struct netlink_put *put, struct nlattr *nest);
 
 /* True if anybody would get such a message: building it is half the cost of a change. O(1). */
@@ -149,14 +157,16 @@ bool netlink_notify_wanted(const struct netlink_server *server, const struct net
  * (a change nobody asked for: portid and seq 0).
  */
 bool netlink_notify_begin(struct netlink_server *server, struct netlink_request *req,
-	struct netlink_put *put, uint16_t type, uint16_t flags, const void *header, size_t header_len);
+	struct netlink_put *put, uint16_t type, uint16_t flags, const void *header,
+	size_t header_len);
 void netlink_notify_end(struct netlink_server *server, struct netlink_request *req,
 	struct netlink_put *put, int protocol, unsigned int group);
 
 /*
- * What a family keeps for each server beside the caller's handles: the qdiscs of devices. The server
- * calls create() for each registered family before it serves, dev_gone() when a device is about to
- * go (after RTM_DELLINK was sent), and destroy(), in reverse order, when it ends. Any may be NULL.
+ * What a family keeps for each server beside the caller's handles: the qdiscs of devices. The
+ * server calls create() for each registered family before it serves, dev_gone() when a device is
+ * about to go (after RTM_DELLINK was sent), and destroy(), in reverse order, when it ends. Any may
+ * be NULL.
  */
 struct netlink_family {
 	int (*create)(struct netlink_server *server, void **state); /* 0 or -errno */
@@ -169,11 +179,11 @@ struct netlink_family {
 void netlink_family_register(struct netlink_family *family);
 void *netlink_family_state(struct netlink_server *server, const struct netlink_family *family);
 
-#define NETLINK_REGISTER_FAMILY(f)                                                                 \
-	static void __attribute__((constructor)) netlink_register_family_##f(void)                 \
-	{                                                                                          \
-		netlink_family_register(&f);                                                       \
-	}                                                                                          \
+#define NETLINK_REGISTER_FAMILY(f) \
+	static void __attribute__((constructor)) netlink_register_family_##f(void) \
+	{ \
+		netlink_family_register(&f); \
+	} \
 	struct netlink_family /* swallow the semicolon */
 
 /* The handles the server was created with. */
@@ -188,7 +198,8 @@ void netlink_link_notify(struct netlink_server *server, struct netlink_request *
 
 /* Devices of another instance, or of one that ran before, and which of ours they are. */
 struct netlink_devmap {
-	bool own; /* a state of this instance: an index that is not there is of a device that left */
+	bool own; /* a state of this instance: an index that is not there is of a device that left
+		   */
 	uint32_t n;
 	struct {
 		uint32_t theirs, ours; /* ifindexes */
@@ -206,8 +217,9 @@ int netlink_dev_by_name(struct netlink_request *req, const char *name, struct ne
 struct netlink_action_kind {
 	const struct action_ops *ops;
 	/*
-	 * TCA_ACT_OPTIONS -> an unpublished snapshot (verdict and kind's own fields; cookie and flags
-	 * are filled in by the caller) and the index asked for. `old` is the snapshot being replaced or NULL.
+	 * TCA_ACT_OPTIONS -> an unpublished snapshot (verdict and kind's own fields; cookie and
+	 * flags are filled in by the caller) and the index asked for. `old` is the snapshot being
+	 * replaced or NULL.
 	 */
 	int (*parse)(struct netlink_request *req, const struct nlattr *options,
 		const struct action_params *old, uint32_t *index, struct action_params **params);

@@ -38,21 +38,21 @@ struct netlink_dev {
 	uint32_t ifindex; /* from 1, never used again while the server lives */
 	char name[IF_NAMESIZE];
 	char alias[NETLINK_ALIAS_MAX]; /* "" for none */
-	char driver[32];               /* "net_null": the parent device's bus address or name */
+	char driver[32]; /* "net_null": the parent device's bus address or name */
 	uint8_t address[NETLINK_ADDR_LEN];
 	uint8_t permanent[NETLINK_ADDR_LEN];
 	uint32_t mtu, mtu_min, mtu_max;
 	uint32_t txqueuelen;
 	uint16_t n_rxq, n_txq;
-	bool up;      /* administratively */
+	bool up; /* administratively */
 	bool carrier; /* the driver reports a link */
 	bool promisc, allmulti;
 	uint32_t carrier_changes;
 	/* What packets meet; valid until the device is gone. */
 	struct classifier_hook *ingress, *egress;
 	/*
-	 * Run behind egress, right before the scheduler: filters of a root prio, whose classid chooses
-	 * the band. NULL: such filters are refused.
+	 * Run behind egress, right before the scheduler: filters of a root prio, whose classid
+	 * chooses the band. NULL: such filters are refused.
 	 */
 	struct classifier_hook *root;
 	struct sched_nolock *const *sched; /* n_txq of them */
@@ -93,8 +93,8 @@ struct netlink_dev_ops {
 };
 
 struct netlink_conf {
-	const char *path;  /* of the socket; a stale one is replaced, a live one is refused */
-	gid_t group;       /* owner group with mode 0660; (gid_t)-1: mode 0600 */
+	const char *path; /* of the socket; a stale one is replaced, a live one is refused */
+	gid_t group; /* owner group with mode 0660; (gid_t)-1: mode 0600 */
 	struct rcu *rcu;
 	struct action_table *actions;
 	struct classifier *classifier;
@@ -102,7 +102,8 @@ struct netlink_conf {
 	struct route_table *route; /* NULL: addresses, routes and neighbours are refused */
 	const struct netlink_dev_ops *dev_ops;
 	void *dev_arg;
-	/* One line for the operator's log (a client came, was cut off), without newline. May be NULL. */
+	/* One line for the operator's log (a client came, was cut off), without newline. May be
+	 * NULL. */
 	void (*log)(void *arg, const char *line);
 	void *log_arg;
 };
@@ -111,10 +112,11 @@ struct netlink_conf {
  * Binds and listens. NULL, with one sentence that names the path in error[0..size) and rte_errno:
  * EADDRINUSE (another program serves it), EACCES, ENAMETOOLONG, ENOMEM and what bind(2) says.
  */
-struct netlink_server *netlink_server_create(
-	const struct netlink_conf *conf, char *error, size_t size);
+struct netlink_server *
+netlink_server_create(const struct netlink_conf *conf, char *error, size_t size);
 
-/* Disconnects clients, removes the socket file (if it is still ours), frees qdiscs and filters. NULL accepted. */
+/* Disconnects clients, removes the socket file (if it is still ours), frees qdiscs and filters.
+ * NULL accepted. */
 void netlink_server_destroy(struct netlink_server *server);
 
 /* An epoll descriptor that is readable when netlink_server_dispatch() has work. */
