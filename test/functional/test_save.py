@@ -237,6 +237,22 @@ def test_names_come_back_by_bus_name(prompting, directory):
     assert [link["ifname"] for link in two.program.json("ip -j link show")] == ["p0", "wan", "p2"]
 
 
+def test_what_a_driver_cannot_change_is_left(prompting, directory):
+    one = prompting(["net_null0"])
+    one.program.ip("link set p0 mtu 1400 address 02:00:00:00:00:77 alias away")
+    one.program.tc("qdisc add dev p0 clsact")
+    one.state(directory / "s")
+    other = prompting(["net_ring0"])
+    before = other.program.json("ip -j link show")[0]
+    assert other.answer(f"restore {directory / 's'}") == f"Restored 2 objects from {directory / 's'}"
+    said = other.program.wait_output(r"^Left as they are: (\d) settings .* the first: (p0: .*)$")
+    assert said.group(1) == "2" and "the driver cannot change the" in said.group(2)
+    after = other.program.json("ip -j link show")[0]
+    assert [after[k] == before[k] for k in ("mtu", "address")] == [True, True]
+    assert after["ifalias"] == "away"
+    assert "clsact" in other.program.tc("qdisc show dev p0").stdout
+
+
 def test_port_that_left(prompting, directory):
     """What names a port that is gone cannot be made anew, nor become something else."""
     one = prompting()
