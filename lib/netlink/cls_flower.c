@@ -547,6 +547,7 @@ flower_put_terse(struct netlink_put *put, const struct classifier_rule *rule)
 static struct netlink_filter_kind flower_kind = {
 	.name = "flower",
 	.kind = CLASSIFIER_FLOWER,
+	.actions_type = TCA_FLOWER_ACT,
 	.parse = flower_parse,
 	.put = flower_put,
 	.put_terse = flower_put_terse,

@@ -59,6 +59,7 @@ matchall_put(
 static struct netlink_filter_kind matchall_kind = {
 	.name = "matchall",
 	.kind = CLASSIFIER_MATCHALL,
+	.actions_type = TCA_MATCHALL_ACT,
 	.parse = matchall_parse,
 	.put = matchall_put,
 };

@@ -240,6 +240,7 @@ struct flower_match;
 struct netlink_filter_kind {
 	const char *name; /* "matchall" */
 	enum classifier_kind kind;
+	uint16_t actions_type; /* TCA_MATCHALL_ACT: where its list of actions is */
 	/*
 	 * TCA_OPTIONS -> conf's kind-specific part and classid, flags, actions (see
 	 * tc_actions_parse()). `match` is zeroed room for what conf->flower may point to.

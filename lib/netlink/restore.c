@@ -169,12 +169,10 @@ is_part(uint16_t type)
 		type == RTM_NEWACTION || type == RTM_NEWTFILTER;
 }
 
-/* The attributes behind a header of `header` bytes: those inside them are their handlers'. */
 static bool
-attrs_fit(const struct nlmsghdr *nlh, size_t header)
+attrs_fit(const uint8_t *at, size_t left)
 {
-	const uint8_t *at = (const uint8_t *)nlh + NLMSG_HDRLEN + NLMSG_ALIGN(header);
-	size_t left = nlh->nlmsg_len - NLMSG_HDRLEN - NLMSG_ALIGN(header), step;
+	size_t step;
 
 	for (; left > 0; at += step, left -= step) {
 		const struct nlattr *attr = (const struct nlattr *)(const void *)at;
@@ -184,6 +182,79 @@ attrs_fit(const struct nlmsghdr *nlh, size_t header)
 		step = RTE_MIN(left, (size_t)NLA_ALIGN(attr->nla_len));
 	}
 	return true;
+}
+
+/* The first attribute of `type` among those in there, which fit, or NULL. */
+static const struct nlattr *
+attr_find(const uint8_t *at, size_t left, uint16_t type)
+{
+	const struct nlattr *attr = (const struct nlattr *)(const void *)at;
+
+	for (; mnl_attr_ok(attr, (int)(left - (size_t)((const uint8_t *)attr - at)));
+		attr = mnl_attr_next(attr))
+		if (mnl_attr_get_type(attr) == type)
+			return attr;
+	return NULL;
+}
+
+/* An attribute that holds others; one that is not there fits. */
+static bool
+nest_fits(const struct nlattr *nest)
+{
+	return nest == NULL ||
+		attrs_fit(mnl_attr_get_payload(nest), mnl_attr_get_payload_len(nest));
+}
+
+static const struct nlattr *
+nest_find(const struct nlattr *nest, uint16_t type)
+{
+	return nest == NULL
+		? NULL
+		: attr_find(mnl_attr_get_payload(nest), mnl_attr_get_payload_len(nest), type);
+}
+
+/* A list of actions, down to the attributes of each kind. */
+static bool
+actions_fit(const struct nlattr *list)
+{
+	const struct nlattr *entry;
+
+	if (list == NULL)
+		return true;
+	if (!nest_fits(list))
+		return false;
+	for (entry = mnl_attr_get_payload(list);
+		mnl_attr_ok(entry, (int)((const char *)list + list->nla_len - (const char *)entry));
+		entry = mnl_attr_next(entry))
+		if (!nest_fits(entry) || !nest_fits(nest_find(entry, TCA_ACT_OPTIONS)))
+			return false;
+	return true;
+}
+
+/*
+ * Attributes, also those inside others, as far down as kinds are alike: damage is found before
+ * anything is touched. What they mean is their handlers' business.
+ */
+static bool
+contents_fit(const struct nlmsghdr *nlh, size_t header)
+{
+	const uint8_t *at = (const uint8_t *)nlh + NLMSG_HDRLEN + NLMSG_ALIGN(header);
+	size_t left = nlh->nlmsg_len - NLMSG_HDRLEN - NLMSG_ALIGN(header);
+	const struct netlink_filter_kind *kind = NULL;
+	const struct nlattr *name, *options;
+
+	if (!attrs_fit(at, left))
+		return false;
+	if (nlh->nlmsg_type == RTM_NEWACTION)
+		return actions_fit(attr_find(at, left, TCA_ROOT_TAB));
+	if (nlh->nlmsg_type != RTM_NEWTFILTER)
+		return true;
+	name = attr_find(at, left, TCA_KIND);
+	options = attr_find(at, left, TCA_OPTIONS);
+	if (name != NULL && mnl_attr_validate(name, MNL_TYPE_NUL_STRING) == 0)
+		kind = netlink_filter_kind_find(mnl_attr_get_str(name));
+	return nest_fits(options) &&
+		(kind == NULL || actions_fit(nest_find(options, kind->actions_type)));
 }
 
 static int
@@ -210,7 +281,7 @@ check_message(struct restore *r, const struct nlmsghdr *nlh, size_t left)
 		return fail(r, -EINVAL, "no such message has %u bytes", nlh->nlmsg_len);
 	if (nlh->nlmsg_seq != r->number)
 		return fail(r, -EINVAL, "it says that it is message %u", nlh->nlmsg_seq);
-	if (!attrs_fit(nlh, handler->header))
+	if (!contents_fit(nlh, handler->header))
 		return fail(r, -EINVAL, "an attribute does not fit into it");
 	return 0;
 }
