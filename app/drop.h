@@ -50,6 +50,10 @@
 	X(NO_HOST_PATH, "no_host_path", "for an address of ours, and nothing here takes it") \
 	X(ARP_CONSUMED, "arp_consumed", "ARP, read") \
 	X(ARP_MALFORMED, "arp_malformed", "ARP that is cut or not for Ethernet and IPv4") \
+	X(ND_CONSUMED, "nd_consumed", "neighbour discovery, read") \
+	X(ND_MALFORMED, "nd_malformed", "neighbour discovery that RFC 4861 says to discard") \
+	X(ND_IGNORED, "nd_ignored", "router discovery and redirects") \
+	X(FRAG_EXPIRED, "frag_expired", "a fragment for us whose packet was not completed, or overlapped") \
 	X(NEIGH_FULL, "neigh_full", "too many neighbours are being looked for") \
 	X(NEIGH_QUEUE, "neigh_queue", "made room in the queue of a neighbour that is looked for") \
 	X(NEIGH_FAILED, "neigh_failed", "the neighbour does not answer")

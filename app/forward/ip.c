@@ -4,40 +4,16 @@
 
 /* Mode ip on the workers: RFC 1812 section 5 for a burst. */
 
-#include <netinet/in.h>
-
-#include <rte_ether.h>
-#include <rte_ip.h>
+#include <rte_ip_frag.h>
 #include <rte_jhash.h>
 #include <rte_ring_elem.h>
 
-#include "app.h"
-#include "forward/forward.h"
-#include "forward/ip.h"
-#include "pipeline.h"
+#include "forward/ip_burst.h"
 
 #define MAC_MASK UINT64_C(0x0000ffffffffffff) /* of eight bytes loaded, little-endian */
 #define HEADERS_MIN (RTE_ETHER_HDR_LEN + sizeof(struct rte_ipv4_hdr)) /* that are written to */
 #define REPLIES_BURST 32
-
-/* One burst under way. */
-struct burst {
-	struct worker *worker;
-	const struct stream *stream;
-	struct rte_mbuf **pkts;
-	struct packet_view *views;
-	const struct route_hop *hops[PACKET_VECTOR_MAX];
-	uint64_t v4, forward; /* masks: to be routed, to be sent */
-	uint64_t dropped[DROP_MAX - DROP_NOT_FOR_US];
-	uint64_t any_drop;
-};
-
-static inline void
-burst_drop(struct burst *b, enum drop_reason reason, unsigned int i)
-{
-	b->dropped[reason - DROP_NOT_FOR_US] |= UINT64_C(1) << i;
-	b->any_drop |= UINT64_C(1) << i;
-}
+#define FRAGMENTS_MAX 64 /* of one packet: 64 KiB by 1 KiB */
 
 static void __rte_noinline
 drop_all(struct burst *b)
@@ -59,8 +35,8 @@ ip_slow(struct worker *worker, const struct ip_item *item)
 		drop(&worker->drops, DROP_IP_SLOW_FULL, &m, 1);
 }
 
-static void
-slow(struct burst *b, unsigned int i, enum ip_why why)
+void
+ip_burst_slow(struct burst *b, unsigned int i, enum ip_why why)
 {
 	struct ip_item item = { .m = b->pkts[i], .why = (uint8_t)why };
 
@@ -78,6 +54,21 @@ frame_dst(const struct rte_mbuf *m)
 	return *(const unaligned_uint64_t *)rte_pktmbuf_mtod(m, const void *) & MAC_MASK;
 }
 
+/* ICMPv6 to a multicast group of the link. */
+static bool
+is_neighbour_discovery(const struct burst *b, unsigned int i)
+{
+	const struct packet_view *view = &b->views[i];
+	uint8_t buf[2];
+	const uint8_t *dst;
+
+	if (view->l3 != PACKET_L3_IPV6 || view->n_vlan > 0 || view->stop != PACKET_STOP_NONE ||
+		view->l4_proto != IPPROTO_ICMPV6)
+		return false;
+	dst = packet_read(b->pkts[i], view->l3_off + 24, sizeof(buf), buf);
+	return dst != NULL && dst[0] == 0xff && (dst[1] & 0x0f) == 2;
+}
+
 /* Not for the port's own address. */
 static void
 not_ours(struct burst *b, unsigned int i)
@@ -89,7 +80,9 @@ not_ours(struct burst *b, unsigned int i)
 	else if ((*rte_pktmbuf_mtod(m, const uint8_t *) & 1) == 0)
 		burst_drop(b, DROP_NOT_FOR_US, i);
 	else if (b->views[i].l3 == PACKET_L3_ARP && b->views[i].n_vlan == 0)
-		slow(b, i, WHY_ARP);
+		ip_burst_slow(b, i, WHY_ARP);
+	else if (is_neighbour_discovery(b, i))
+		ip_burst_slow(b, i, WHY_LOCAL);
 	else
 		burst_drop(b, DROP_IP_MULTICAST, i);
 }
@@ -103,19 +96,17 @@ not_ipv4(struct burst *b, unsigned int i)
 	if (view->n_vlan > 0)
 		burst_drop(b, DROP_IP_VLAN, i);
 	else if (view->l3 == PACKET_L3_ARP)
-		slow(b, i, WHY_ARP);
-	else if (view->l3 == PACKET_L3_IPV4)
+		ip_burst_slow(b, i, WHY_ARP);
+	else if (view->l3 == PACKET_L3_IPV6 && (view->flags & PACKET_F_L3) != 0)
+		b->v6 |= UINT64_C(1) << i;
+	else if (view->l3 == PACKET_L3_IPV4 || view->l3 == PACKET_L3_IPV6)
 		burst_drop(b, DROP_IP_MALFORMED, i);
 	else
 		burst_drop(b, DROP_NOT_IP, i);
 }
 
-/*
- * Headers are written to: they must be this packet's alone and lie in its first segment. Makes it
- * so, or returns false.
- */
-static bool __rte_noinline
-make_writable(struct burst *b, unsigned int i)
+bool __rte_noinline
+burst_make_writable(struct burst *b, unsigned int i, uint32_t need)
 {
 	struct rte_mbuf *m = b->pkts[i], *copy;
 
@@ -125,15 +116,7 @@ make_writable(struct burst *b, unsigned int i)
 	copy->port = m->port;
 	rte_pktmbuf_free(m);
 	b->pkts[i] = copy;
-	return copy->data_len >= RTE_MIN(copy->pkt_len, (uint32_t)HEADERS_MIN);
-}
-
-static inline bool
-is_writable(const struct rte_mbuf *m)
-{
-	return likely(m->data_len >= HEADERS_MIN && rte_mbuf_refcnt_read(m) == 1 &&
-		(m->ol_flags & (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL)) == 0 &&
-		rte_pktmbuf_headroom(m) >= 2);
+	return copy->data_len >= RTE_MIN(copy->pkt_len, need);
 }
 
 static inline struct rte_ipv4_hdr *
@@ -177,8 +160,8 @@ check(struct burst *b, unsigned int i, uint64_t mac, uint32_t *dst)
 	const struct rte_ipv4_hdr *h;
 	uint32_t src;
 
-	if (unlikely(!is_writable(m))) {
-		if (!make_writable(b, i)) {
+	if (unlikely(!burst_is_writable(m, HEADERS_MIN))) {
+		if (!burst_make_writable(b, i, HEADERS_MIN)) {
 			burst_drop(b, DROP_IP_NOBUF, i);
 			return false;
 		}
@@ -230,20 +213,22 @@ check_all(struct burst *b, unsigned int n, uint32_t *dst, uint8_t *where, unsign
 /* --- where it goes --- */
 
 /* What tells flows apart for several ways: addresses, protocol and ports where there are any. */
-static uint32_t
-flow_hash(const struct burst *b, unsigned int i)
+uint32_t
+ip_burst_hash(const struct burst *b, unsigned int i)
 {
 	const struct packet_view *view = &b->views[i];
-	const struct rte_ipv4_hdr *h = ipv4(b, i);
-	uint32_t ports = 0;
+	uint32_t ports = 0, buf[8], len = view->l3 == PACKET_L3_IPV6 ? 32 : 8;
 	const uint32_t *p;
+	const void *addrs;
 
 	if (view->stop == PACKET_STOP_NONE && view->l3_end - view->l4_off >= sizeof(ports) &&
 		(view->l4_proto == IPPROTO_TCP || view->l4_proto == IPPROTO_UDP ||
 			view->l4_proto == IPPROTO_SCTP) &&
 		(p = packet_read(b->pkts[i], view->l4_off, sizeof(ports), &ports)) != NULL)
 		memcpy(&ports, p, sizeof(ports));
-	return rte_jhash_3words(h->src_addr, h->dst_addr, ports, view->l4_proto);
+	/* Source and destination stand side by side in either header. */
+	addrs = packet_read(b->pkts[i], view->l3_off + (len == 32 ? 8u : 12u), len, buf);
+	return addrs == NULL ? 0 : rte_jhash_1word(rte_jhash(addrs, len, view->l4_proto), ports);
 }
 
 /* The hop that says what happens, from one that says where to look. */
@@ -254,7 +239,7 @@ follow(struct burst *b, unsigned int i, const struct route_hop *hop)
 	const struct route_hop *neigh;
 
 	if (hop->kind == ROUTE_GROUP)
-		hop = route_hop_select(t, hop, flow_hash(b, i));
+		hop = route_hop_select(t, hop, ip_burst_hash(b, i));
 	if (hop->kind == ROUTE_CONNECTED) {
 		neigh = route_neigh_lookup(t, hop->ifindex, AF_INET, &ipv4(b, i)->dst_addr);
 		if (neigh != NULL)
@@ -274,8 +259,8 @@ decrement_ttl(struct rte_ipv4_hdr *h)
 }
 
 /* rte_pktmbuf_trim() cuts within the last segment only. */
-static void __rte_noinline
-trim_segments(struct rte_mbuf *m, uint32_t end)
+void
+ip_trim_segments(struct rte_mbuf *m, uint32_t end)
 {
 	while (m->pkt_len > end) {
 		struct rte_mbuf *last = rte_pktmbuf_lastseg(m), *before = m;
@@ -294,81 +279,132 @@ trim_segments(struct rte_mbuf *m, uint32_t end)
 	}
 }
 
-/* Cuts Ethernet's padding off, which is nobody's any more. */
-static inline void
-trim(struct rte_mbuf *m, uint32_t end)
+/* Sends one fragment, which begins with its IPv4 header, or hands it over to wait. */
+static void
+send_fragment(struct burst *b, unsigned int i, struct rte_mbuf *m, const void *dst)
 {
-	if (likely(m->pkt_len == end))
+	const struct route_hop *hop = b->hops[i];
+	struct port *port = &b->worker->app->ports[hop->port];
+	struct rte_mbuf *whole = b->pkts[i];
+	struct packet_view view;
+	struct packet_vector one = { .pkts = &m, .views = &view, .n = 1 };
+
+	m->port = b->stream->rx_port->id;
+	m->ol_flags &= ~RTE_MBUF_F_TX_IP_CKSUM;
+	*packet_meta(m, b->worker->meta_offset) = *packet_meta(whole, b->worker->meta_offset);
+	rte_pktmbuf_mtod(m, struct rte_ipv4_hdr *)->hdr_checksum = 0;
+	rte_pktmbuf_mtod(m, struct rte_ipv4_hdr *)->hdr_checksum =
+		rte_ipv4_cksum(rte_pktmbuf_mtod(m, struct rte_ipv4_hdr *));
+	if (rte_pktmbuf_prepend(m, RTE_ETHER_HDR_LEN) == NULL) {
+		drop(&b->worker->drops, DROP_IP_NOBUF, &m, 1);
 		return;
-	if (likely(m->nb_segs == 1))
-		m->data_len = (uint16_t)(m->pkt_len = end);
-	else
-		trim_segments(m, end);
+	}
+	memset(rte_pktmbuf_mtod(m, void *), 0, RTE_ETHER_HDR_LEN);
+	rte_pktmbuf_mtod(m, struct rte_ether_hdr *)->ether_type = RTE_BE16(RTE_ETHER_TYPE_IPV4);
+	if (hop->kind != ROUTE_FORWARD) {
+		b->pkts[i] = m;
+		ip_burst_resolve(b, i, dst);
+		b->pkts[i] = whole;
+		return;
+	}
+	burst_rewrite(rte_pktmbuf_mtod_offset(m, void *, RTE_ETHER_HDR_LEN), hop);
+	pipeline_send(b->worker, port, (uint16_t)(b->worker->id % port->n_txq), &one);
 }
 
-static void
-resolve(struct burst *b, unsigned int i, const struct route_hop *hop)
+/*
+ * RFC 791 fragmentation. False, with the packet as it was, if it must not be fragmented; else it is
+ * gone: sent, or dropped by name.
+ */
+static bool
+fragment(struct burst *b, unsigned int i, const void *to)
 {
+	struct rte_mbuf *m = b->pkts[i], *parts[FRAGMENTS_MAX];
+	const struct packet_view *view = &b->views[i];
 	struct rte_ipv4_hdr *h = ipv4(b, i);
+	uint32_t dst;
+	int n;
+
+	if ((h->fragment_offset & RTE_BE16(RTE_IPV4_HDR_DF_FLAG)) != 0)
+		return false;
+	memcpy(&dst, to, sizeof(dst));
+	decrement_ttl(h);
+	burst_trim(m, view->l3_end);
+	rte_pktmbuf_adj(m, view->l3_off);
+	n = rte_ipv4_fragment_packet(m, parts, FRAGMENTS_MAX,
+		(uint16_t)RTE_MIN(b->hops[i]->mtu, (uint32_t)UINT16_MAX), m->pool, m->pool);
+	for (int k = 0; k < n; k++)
+		send_fragment(b, i, parts[k], &dst);
+	if (n > 0)
+		rte_pktmbuf_free(m); /* its fragments hold on to its bytes */
+	else
+		burst_drop(b, DROP_IP_NOBUF, i);
+	return true;
+}
+
+void
+ip_burst_resolve(struct burst *b, unsigned int i, const void *dst)
+{
+	const struct route_hop *hop = b->hops[i];
 	struct ip_item item = {
-		.m = b->pkts[i], .ifindex = hop->ifindex, .why = WHY_RESOLVE, .family = AF_INET
+		.m = b->pkts[i], .ifindex = hop->ifindex, .why = WHY_RESOLVE, .family = hop->family
 	};
 
-	if (hop->kind == ROUTE_RESOLVE)
-		memcpy(item.nexthop, hop->nexthop, sizeof(item.nexthop));
+	if (hop->kind == ROUTE_CONNECTED)
+		memcpy(item.nexthop, dst, hop->family == AF_INET6 ? 16 : 4);
 	else
-		memcpy(item.nexthop, &h->dst_addr, sizeof(h->dst_addr));
-	decrement_ttl(h);
-	trim(item.m, b->views[i].l3_end);
+		memcpy(item.nexthop, hop->nexthop, sizeof(item.nexthop));
 	item.m->port = b->stream->rx_port->id;
 	ip_slow(b->worker, &item);
 }
 
-/* All that is not plain forwarding. */
-static void __rte_noinline
-divert(struct burst *b, unsigned int i)
+/* True if the kind of its hop is the end of it. */
+static bool
+divert_by_kind(struct burst *b, unsigned int i, uint8_t ttl)
 {
-	const struct route_hop *hop = b->hops[i];
+	static const uint8_t said[] = { [ROUTE_NONE] = WHY_NO_ROUTE,
+		[ROUTE_UNREACHABLE] = WHY_UNREACHABLE,
+		[ROUTE_PROHIBIT] = WHY_PROHIBIT };
 
-	switch (hop->kind) {
+	switch (b->hops[i]->kind) {
 	case ROUTE_LOCAL:
-		slow(b, i, WHY_LOCAL);
-		return;
+		ip_burst_slow(b, i, WHY_LOCAL);
+		return true;
 	case ROUTE_BROADCAST:
 		burst_drop(b, DROP_IP_MULTICAST, i);
-		return;
+		return true;
 	case ROUTE_BLACKHOLE:
 		burst_drop(b, DROP_IP_BLACKHOLE, i);
-		return;
+		return true;
+	case ROUTE_NONE:
+	case ROUTE_UNREACHABLE:
+	case ROUTE_PROHIBIT:
+		ip_burst_slow(b, i, ttl <= 1 ? WHY_TTL : (enum ip_why)said[b->hops[i]->kind]);
+		return true;
 	default:
-		break;
+		return false;
 	}
-	if (ipv4(b, i)->time_to_live <= 1)
-		slow(b, i, WHY_TTL);
-	else if (hop->kind == ROUTE_NONE)
-		slow(b, i, WHY_NO_ROUTE);
-	else if (hop->kind == ROUTE_UNREACHABLE)
-		slow(b, i, WHY_UNREACHABLE);
-	else if (hop->kind == ROUTE_PROHIBIT)
-		slow(b, i, WHY_PROHIBIT);
-	else if (b->views[i].l3_end - b->views[i].l3_off > hop->mtu)
-		slow(b, i, WHY_TOO_BIG);
-	else
-		resolve(b, i, hop);
 }
 
-static inline void
-rewrite(struct burst *b, unsigned int i, const struct route_hop *hop)
+void __rte_noinline
+ip_burst_divert(struct burst *b, unsigned int i, uint8_t ttl, const void *dst)
 {
-	struct rte_mbuf *m = b->pkts[i];
-	struct rte_ipv4_hdr *h = ipv4(b, i);
+	const struct packet_view *view = &b->views[i];
 
-	decrement_ttl(h);
-	trim(m, b->views[i].l3_end);
-	/* Sixteen bytes that end where layer 3 begins: two of headroom, then the Ethernet header.
-	 */
-	memcpy((uint8_t *)h - sizeof(hop->rewrite), hop->rewrite, sizeof(hop->rewrite));
-	route_hop_use(hop);
+	if (divert_by_kind(b, i, ttl))
+		return;
+	if (ttl <= 1) {
+		ip_burst_slow(b, i, WHY_TTL);
+	} else if (view->l3_end - view->l3_off > b->hops[i]->mtu) {
+		if (view->l3 == PACKET_L3_IPV6 || !fragment(b, i, dst))
+			ip_burst_slow(b, i, WHY_TOO_BIG);
+	} else {
+		if (view->l3 == PACKET_L3_IPV4)
+			decrement_ttl(ipv4(b, i));
+		else
+			rte_pktmbuf_mtod_offset(b->pkts[i], uint8_t *, view->l3_off)[7]--;
+		burst_trim(b->pkts[i], view->l3_end);
+		ip_burst_resolve(b, i, dst);
+	}
 }
 
 static inline void
@@ -377,15 +413,18 @@ forward_all(struct burst *b, const uint8_t *where, unsigned int n)
 	for (unsigned int k = 0; k < n; k++) {
 		unsigned int i = where[k];
 		const struct route_hop *hop = b->hops[i];
+		struct rte_ipv4_hdr *h = ipv4(b, i);
 
 		if (unlikely(hop->kind != ROUTE_FORWARD))
 			hop = b->hops[i] = follow(b, i, hop);
-		if (unlikely(hop->kind != ROUTE_FORWARD || ipv4(b, i)->time_to_live <= 1 ||
+		if (unlikely(hop->kind != ROUTE_FORWARD || h->time_to_live <= 1 ||
 			    b->views[i].l3_end - b->views[i].l3_off > hop->mtu)) {
-			divert(b, i);
+			ip_burst_divert(b, i, h->time_to_live, &h->dst_addr);
 			continue;
 		}
-		rewrite(b, i, hop);
+		decrement_ttl(h);
+		burst_trim(b->pkts[i], b->views[i].l3_end);
+		burst_rewrite(h, hop);
 		b->forward |= UINT64_C(1) << i;
 	}
 }
@@ -464,6 +503,8 @@ ip_forward(struct worker *worker, const struct stream *stream, struct packet_vec
 			b.hops[where[k]] = hops[k];
 		forward_all(&b, where, n);
 	}
+	if (unlikely(b.v6 != 0))
+		ip6_burst(&b);
 	if (unlikely(b.any_drop != 0))
 		drop_all(&b);
 	send_all(&b, vector);

@@ -22,6 +22,8 @@
 
 struct app;
 struct port;
+struct rte_ip_frag_death_row;
+struct rte_ip_frag_tbl;
 struct rte_ring;
 struct worker;
 
@@ -35,6 +37,7 @@ enum ip_why {
 	WHY_UNREACHABLE,
 	WHY_PROHIBIT,
 	WHY_TOO_BIG, /* for `mtu` */
+	WHY_NEIGH_FAILED,
 };
 
 /* In the ring to the control thread. m->port is the port it came in by. */
@@ -69,6 +72,8 @@ struct router {
 	/* Control thread only. */
 	struct ip_bucket errors;
 	uint16_t id; /* of the IPv4 packets that we make */
+	struct rte_ip_frag_tbl *fragments; /* made with the first fragment for us */
+	struct rte_ip_frag_death_row *death_row;
 };
 
 /* A port that a packet never came in by: one of our own. */
@@ -92,11 +97,13 @@ void ip_slow(struct worker *worker, const struct ip_item *item);
 /* --- the control thread's --- */
 
 /* Takes 14 bytes in front of layer 3 and puts it on the wire; takes m over. */
-void ip_transmit(struct router *ip, struct rte_mbuf *m, uint32_t l3_off, const struct route_hop *hop);
+void
+ip_transmit(struct router *ip, struct rte_mbuf *m, uint32_t l3_off, const struct route_hop *hop);
 /* Sends a frame whose Ethernet header is there. */
 void ip_transmit_frame(struct router *ip, struct rte_mbuf *m, uint16_t port);
 /* Routes a packet of ours by its destination; its layer 3 is at l3_off. Takes m over. */
-void ip_output(struct router *ip, struct rte_mbuf *m, uint8_t family, const void *dst, uint32_t l3_off);
+void
+ip_output(struct router *ip, struct rte_mbuf *m, uint8_t family, const void *dst, uint32_t l3_off);
 /* The same towards a neighbour on a device. */
 void ip_output_to(struct router *ip, struct rte_mbuf *m, uint32_t ifindex, uint8_t family,
 	const void *nexthop, uint32_t l3_off);
@@ -110,8 +117,20 @@ void ip_arp_solicit(struct router *ip, const struct route_neigh_info *neigh, boo
 
 /* ip_icmp.c: takes m over. */
 void ip_icmp_receive(struct router *ip, struct rte_mbuf *m, const struct packet_view *view);
-/* Answers `m` with an error if that is allowed, and drops it for `reason`. */
-void ip_icmp_error(struct router *ip, struct rte_mbuf *m, const struct packet_view *view, uint8_t type,
-	uint8_t code, uint32_t rest, enum drop_reason reason);
+/* Answers m with an error if that is allowed. */
+void ip_icmp_error(struct router *ip, const struct rte_mbuf *m, const struct packet_view *view,
+	uint8_t type, uint8_t code, uint32_t rest);
+/* One more error, of either family, may be sent now. */
+bool ip_may_send_error(struct router *ip);
+
+/*
+ * ip_reassembly.c: a fragment for us. The whole packet once the last piece is there, else NULL;
+ * takes m over.
+ */
+struct rte_mbuf *
+ip_reassemble(struct router *ip, struct rte_mbuf *m, const struct packet_view *view);
+/* Drops what waited too long. */
+void ip_reassembly_tick(struct router *ip);
+void ip_reassembly_destroy(struct router *ip);
 
 #endif /* APP_FORWARD_IP_H */

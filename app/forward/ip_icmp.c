@@ -13,6 +13,7 @@
 
 #include "app.h"
 #include "forward/ip.h"
+#include "forward/ip_burst.h"
 
 #define ERROR_LEN_MAX 576 /* of the whole datagram: RFC 1812 4.3.2.3 */
 #define ERRORS_BURST 50 /* Linux: icmp_msgs_burst, icmp_msgs_per_sec */
@@ -20,8 +21,8 @@
 #define TTL 64
 #define TOS_CONTROL 0xc0 /* internetwork control: RFC 1812 4.3.2.5 */
 
-static bool
-may_send_error(struct router *ip)
+bool
+ip_may_send_error(struct router *ip)
 {
 	struct ip_bucket *b = &ip->errors;
 	uint64_t now = rte_get_timer_cycles() / (rte_get_timer_hz() / 1000);
@@ -135,17 +136,14 @@ send_error(struct router *ip, const struct rte_mbuf *m, const struct packet_view
 }
 
 void
-ip_icmp_error(struct router *ip, struct rte_mbuf *m, const struct packet_view *view, uint8_t type,
-	uint8_t code, uint32_t rest, enum drop_reason reason)
+ip_icmp_error(struct router *ip, const struct rte_mbuf *m, const struct packet_view *view,
+	uint8_t type, uint8_t code, uint32_t rest)
 {
 	struct rte_ipv4_hdr buf;
-	const struct rte_ipv4_hdr *h = NULL;
+	const struct rte_ipv4_hdr *h = packet_read(m, view->l3_off, sizeof(buf), &buf);
 
-	if (view->l3 == PACKET_L3_IPV4 && (view->flags & PACKET_F_L3) != 0)
-		h = packet_read(m, view->l3_off, sizeof(buf), &buf);
-	if (h != NULL && deserves_error(m, view, h) && may_send_error(ip))
+	if (h != NULL && deserves_error(m, view, h) && ip_may_send_error(ip))
 		send_error(ip, m, view, h, type, code, rest);
-	ip_drop(ip, reason, m);
 }
 
 /* Turns the request into its reply and sends it back: the sum changes by the type alone. */
@@ -168,7 +166,7 @@ echo_reply(struct router *ip, struct rte_mbuf *m, const struct packet_view *view
 	h->hdr_checksum = 0;
 	h->hdr_checksum = rte_ipv4_cksum(h);
 	m->port = IP_OWN;
-	rte_pktmbuf_trim(m, (uint16_t)(m->pkt_len - view->l3_end));
+	ip_trim_segments(m, view->l3_end);
 	ip_output(ip, m, AF_INET, &to, view->l3_off);
 }
 
@@ -191,7 +189,8 @@ ip_icmp_receive(struct router *ip, struct rte_mbuf *m, const struct packet_view 
 		ip_drop(ip, DROP_NO_HOST_PATH, m);
 		return;
 	}
-	if (rte_pktmbuf_linearize(m) != 0) {
+	/* What was put together from fragments is a chain, its headers in front. */
+	if (m->data_len < view->l4_off + sizeof(buf) && rte_pktmbuf_linearize(m) != 0) {
 		ip_drop(ip, DROP_IP_NOBUF, m);
 		return;
 	}

@@ -5,6 +5,7 @@
 /* The router's control side: rings, ports, neighbours that are waited for. */
 
 #include <linux/rtnetlink.h>
+#include <netinet/icmp6.h>
 #include <netinet/ip_icmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +14,13 @@
 #include <rte_ether.h>
 #include <rte_icmp.h>
 #include <rte_ip.h>
+#include <rte_ip_frag.h>
 #include <rte_ring_elem.h>
 
 #include "app.h"
 #include "forward/forward.h"
 #include "forward/ip.h"
+#include "forward/ip_icmp6.h"
 
 #define SLOW_RING 1024
 #define REPLY_RING 1024
@@ -31,6 +34,35 @@ now_ms(void)
 	return rte_get_timer_cycles() / (rte_get_timer_hz() / 1000);
 }
 
+/* What is said about a packet that does not go on, and why it is dropped. */
+static const struct {
+	enum drop_reason reason;
+	uint8_t type4, code4, type6, code6;
+} errors[] = {
+	[WHY_TTL] = { DROP_IP_TTL, ICMP_TIME_EXCEEDED, ICMP_EXC_TTL, ICMP6_TIME_EXCEEDED, 0 },
+	[WHY_NO_ROUTE] = { DROP_IP_NO_ROUTE, ICMP_DEST_UNREACH, ICMP_NET_UNREACH, ICMP6_DST_UNREACH,
+		ICMP6_DST_UNREACH_NOROUTE },
+	[WHY_UNREACHABLE] = { DROP_IP_UNREACHABLE, ICMP_DEST_UNREACH, ICMP_HOST_UNREACH,
+		ICMP6_DST_UNREACH, ICMP6_DST_UNREACH_NOROUTE },
+	[WHY_PROHIBIT] = { DROP_IP_PROHIBIT, ICMP_DEST_UNREACH, ICMP_PKT_FILTERED,
+		ICMP6_DST_UNREACH, ICMP6_DST_UNREACH_ADMIN },
+	[WHY_TOO_BIG] = { DROP_IP_TOO_BIG, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED,
+		ICMP6_PACKET_TOO_BIG, 0 },
+	[WHY_NEIGH_FAILED] = { DROP_NEIGH_FAILED, ICMP_DEST_UNREACH, ICMP_HOST_UNREACH,
+		ICMP6_DST_UNREACH, ICMP6_DST_UNREACH_ADDR },
+};
+
+static void
+refuse(struct router *ip, struct rte_mbuf *m, const struct packet_view *view, enum ip_why why,
+	uint32_t mtu)
+{
+	if (view->l3 == PACKET_L3_IPV4)
+		ip_icmp_error(ip, m, view, errors[why].type4, errors[why].code4, mtu);
+	else if (view->l3 == PACKET_L3_IPV6)
+		ip_icmp6_error(ip, m, view, errors[why].type6, errors[why].code6, mtu);
+	ip_drop(ip, errors[why].reason, m);
+}
+
 /* --- route's callbacks --- */
 
 static void
@@ -42,6 +74,8 @@ solicit(void *arg, const struct route_neigh *neigh, bool unicast)
 	route_neigh_describe(ip->app->route, neigh, &info);
 	if (info.family == AF_INET)
 		ip_arp_solicit(ip, &info, unicast);
+	else
+		ip_nd_solicit(ip, &info, unicast);
 }
 
 /* Whoever waited gets its Ethernet header, or its sender an error. */
@@ -62,8 +96,7 @@ release(void *arg, const struct route_neigh *neigh, void *const *pkts, unsigned 
 		if (!failed && hop != NULL && hop->kind == ROUTE_FORWARD)
 			ip_transmit(ip, m, view.l3_off, hop);
 		else if (failed && info.state == NUD_FAILED)
-			ip_icmp_error(ip, m, &view, ICMP_DEST_UNREACH, 1, 0,
-				DROP_NEIGH_FAILED);
+			refuse(ip, m, &view, WHY_NEIGH_FAILED, 0);
 		else
 			ip_drop(ip, DROP_NEIGH_QUEUE, m);
 	}
@@ -140,6 +173,7 @@ ip_destroy(struct app *a)
 	if (a->ip == NULL)
 		return;
 	route_table_destroy(a->route);
+	ip_reassembly_destroy(a->ip);
 	rings_destroy(a->ip);
 	free(a->ip);
 	a->ip = NULL;
@@ -237,6 +271,51 @@ ip_transmit(struct router *ip, struct rte_mbuf *m, uint32_t l3_off, const struct
 	ip_transmit_frame(ip, m, hop->port);
 }
 
+/* So that who waits for its neighbour can be parsed again. */
+static void
+output_header(struct rte_mbuf *m, uint16_t type)
+{
+	struct rte_ether_hdr *eth = rte_pktmbuf_mtod(m, struct rte_ether_hdr *);
+
+	memset(eth, 0, sizeof(*eth));
+	eth->ether_type = rte_cpu_to_be_16(type);
+}
+
+/* A packet of ours that is too long for the way: an echo reply, as a rule. */
+static void
+output_fragments(struct router *ip, struct rte_mbuf *m, uint32_t ifindex, uint8_t family,
+	const void *nexthop, uint32_t l3_off, uint32_t mtu)
+{
+	struct rte_mbuf *parts[64];
+	int n;
+
+	if (family != AF_INET || rte_pktmbuf_adj(m, (uint16_t)l3_off) == NULL) {
+		ip_drop(ip, DROP_IP_TOO_BIG, m);
+		return;
+	}
+	n = rte_ipv4_fragment_packet(
+		m, parts, RTE_DIM(parts), (uint16_t)RTE_MIN(mtu, 0xffffu), m->pool, m->pool);
+	if (n <= 0)
+		ip_drop(ip, DROP_IP_NOBUF, m);
+	else
+		rte_pktmbuf_free(m); /* its fragments hold on to its bytes */
+	for (int i = 0; i < n; i++) {
+		struct rte_ipv4_hdr *h = rte_pktmbuf_mtod(parts[i], struct rte_ipv4_hdr *);
+
+		h->hdr_checksum = 0;
+		h->hdr_checksum = rte_ipv4_cksum(h);
+		parts[i]->port = IP_OWN;
+		parts[i]->ol_flags &= ~RTE_MBUF_F_TX_IP_CKSUM;
+		*packet_meta(parts[i], ip->app->meta_offset) = (struct packet_meta){ 0 };
+		if (rte_pktmbuf_prepend(parts[i], RTE_ETHER_HDR_LEN) == NULL) {
+			ip_drop(ip, DROP_IP_NOBUF, parts[i]);
+			continue;
+		}
+		output_header(parts[i], RTE_ETHER_TYPE_IPV4);
+		ip_output_to(ip, parts[i], ifindex, family, nexthop, RTE_ETHER_HDR_LEN);
+	}
+}
+
 void
 ip_output_to(struct router *ip, struct rte_mbuf *m, uint32_t ifindex, uint8_t family,
 	const void *nexthop, uint32_t l3_off)
@@ -244,11 +323,17 @@ ip_output_to(struct router *ip, struct rte_mbuf *m, uint32_t ifindex, uint8_t fa
 	const struct route_hop *hop = route_neigh_lookup(ip->app->route, ifindex, family, nexthop);
 	int ret;
 
+	if (m->port == IP_OWN && hop != NULL && m->pkt_len - l3_off > hop->mtu) {
+		output_fragments(ip, m, ifindex, family, nexthop, l3_off, hop->mtu);
+		return;
+	}
 	if (hop != NULL && hop->kind == ROUTE_FORWARD) {
 		route_hop_use(hop);
 		ip_transmit(ip, m, l3_off, hop);
 		return;
 	}
+	if (m->port == IP_OWN)
+		output_header(m, family == AF_INET6 ? RTE_ETHER_TYPE_IPV6 : RTE_ETHER_TYPE_IPV4);
 	ret = route_neigh_wait(ip->app->route, ifindex, family, nexthop, m);
 	if (ret != 0)
 		ip_drop(ip, DROP_NEIGH_FULL, m);
@@ -273,6 +358,20 @@ ip_output(struct router *ip, struct rte_mbuf *m, uint8_t family, const void *dst
 /* --- in --- */
 
 static void
+local(struct router *ip, struct rte_mbuf *m, struct packet_view *view)
+{
+	if ((view->flags & PACKET_F_FRAGMENT) != 0) {
+		if ((m = ip_reassemble(ip, m, view)) == NULL)
+			return;
+		packet_view_parse(m, view);
+	}
+	if (view->l3 == PACKET_L3_IPV6)
+		ip_icmp6_receive(ip, m, view);
+	else
+		ip_icmp_receive(ip, m, view);
+}
+
+static void
 serve(struct router *ip, const struct ip_item *item)
 {
 	struct rte_mbuf *m = item->m;
@@ -284,27 +383,16 @@ serve(struct router *ip, const struct ip_item *item)
 		ip_arp_receive(ip, m, &view);
 		break;
 	case WHY_LOCAL:
-		ip_icmp_receive(ip, m, &view);
+		local(ip, m, &view);
 		break;
 	case WHY_RESOLVE:
 		ip_output_to(ip, m, item->ifindex, item->family, item->nexthop, view.l3_off);
 		break;
-	case WHY_TTL:
-		ip_icmp_error(ip, m, &view, ICMP_TIME_EXCEEDED, 0, 0, DROP_IP_TTL);
-		break;
-	case WHY_NO_ROUTE:
-		ip_icmp_error(ip, m, &view, ICMP_DEST_UNREACH, 0, 0, DROP_IP_NO_ROUTE);
-		break;
-	case WHY_UNREACHABLE:
-		ip_icmp_error(
-			ip, m, &view, ICMP_DEST_UNREACH, 1, 0, DROP_IP_UNREACHABLE);
-		break;
-	case WHY_PROHIBIT:
-		ip_icmp_error(ip, m, &view, ICMP_DEST_UNREACH, 13, 0, DROP_IP_PROHIBIT);
-		break;
 	case WHY_TOO_BIG:
-		ip_icmp_error(
-			ip, m, &view, ICMP_DEST_UNREACH, 4, item->mtu, DROP_IP_TOO_BIG);
+		refuse(ip, m, &view, WHY_TOO_BIG, item->mtu);
+		break;
+	default:
+		refuse(ip, m, &view, (enum ip_why)item->why, 0);
 		break;
 	}
 }
@@ -318,6 +406,7 @@ ip_control(struct app *a)
 	if (a->ip == NULL)
 		return;
 	route_tick(a->route, now_ms());
+	ip_reassembly_tick(a->ip);
 	do {
 		n = rte_ring_dequeue_burst_elem(a->ip->slow, items, sizeof(items[0]), BURST, NULL);
 		for (unsigned int i = 0; i < n; i++)

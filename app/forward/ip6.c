@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+/* Mode ip on the workers: IPv6. */
+
+#include "forward/ip_burst.h"
+
+#define HEADERS_MIN (RTE_ETHER_HDR_LEN + sizeof(struct rte_ipv6_hdr)) /* that are written to */
+
+static inline struct rte_ipv6_hdr *
+ipv6(const struct burst *b, unsigned int i)
+{
+	return rte_pktmbuf_mtod_offset(b->pkts[i], struct rte_ipv6_hdr *, b->views[i].l3_off);
+}
+
+static bool
+is_link_local(const uint8_t *addr)
+{
+	return addr[0] == 0xfe && (addr[1] & 0xc0) == 0x80;
+}
+
+/* ::/64 and ::1: neither sends nor is forwarded to. */
+static bool
+is_unusable(const uint8_t *addr)
+{
+	static const uint8_t none[15];
+
+	return memcmp(addr, none, sizeof(none)) == 0 && addr[15] <= 1;
+}
+
+static bool
+check(struct burst *b, unsigned int i)
+{
+	const struct rte_ipv6_hdr *h;
+
+	if ((b->views[i].flags & PACKET_F_CUT) != 0) {
+		burst_drop(b, DROP_IP_MALFORMED, i);
+		return false;
+	}
+	if (!burst_is_writable(b->pkts[i], HEADERS_MIN) &&
+		!burst_make_writable(b, i, HEADERS_MIN)) {
+		burst_drop(b, DROP_IP_NOBUF, i);
+		return false;
+	}
+	h = ipv6(b, i);
+	if (h->src_addr[0] == 0xff || is_unusable(h->src_addr) || is_unusable(h->dst_addr)) {
+		burst_drop(b, DROP_IP_MARTIAN, i);
+		return false;
+	}
+	if (h->dst_addr[0] == 0xff) {
+		burst_drop(b, DROP_IP_MULTICAST, i);
+		return false;
+	}
+	return true;
+}
+
+static const struct route_hop *
+follow(struct burst *b, unsigned int i, const struct route_hop *hop)
+{
+	const struct route_table *t = b->worker->app->route;
+	const struct route_hop *neigh;
+
+	if (hop->kind == ROUTE_GROUP)
+		hop = route_hop_select(t, hop, ip_burst_hash(b, i));
+	if (hop->kind == ROUTE_CONNECTED) {
+		neigh = route_neigh_lookup(t, hop->ifindex, AF_INET6, ipv6(b, i)->dst_addr);
+		if (neigh != NULL)
+			hop = neigh;
+	}
+	return hop;
+}
+
+static void
+forward(struct burst *b, unsigned int i)
+{
+	const struct route_hop *hop = b->hops[i] = follow(b, i, b->hops[i]);
+	struct rte_ipv6_hdr *h = ipv6(b, i);
+
+	/* Addresses of a link stay on it. */
+	if (hop->kind != ROUTE_LOCAL &&
+		(is_link_local(h->src_addr) || is_link_local(h->dst_addr))) {
+		burst_drop(b, DROP_IP_MARTIAN, i);
+		return;
+	}
+	if (hop->kind != ROUTE_FORWARD || h->hop_limits <= 1 ||
+		b->views[i].l3_end - b->views[i].l3_off > hop->mtu) {
+		ip_burst_divert(b, i, h->hop_limits, h->dst_addr);
+		return;
+	}
+	h->hop_limits--;
+	burst_trim(b->pkts[i], b->views[i].l3_end);
+	burst_rewrite(h, hop);
+	b->forward |= UINT64_C(1) << i;
+}
+
+void
+ip6_burst(struct burst *b)
+{
+	const struct route_hop *hops[PACKET_VECTOR_MAX];
+	uint8_t dst[PACKET_VECTOR_MAX][ROUTE_ADDR_LEN], where[PACKET_VECTOR_MAX];
+	unsigned int i, n = 0;
+
+	packet_mask_for_each (i, b->v6) {
+		if (!check(b, i))
+			continue;
+		memcpy(dst[n], ipv6(b, i)->dst_addr, sizeof(dst[n]));
+		where[n++] = (uint8_t)i;
+	}
+	if (n == 0)
+		return;
+	route_lookup6(b->worker->app->route, dst, hops, n);
+	for (unsigned int k = 0; k < n; k++) {
+		b->hops[where[k]] = hops[k];
+		forward(b, where[k]);
+	}
+}

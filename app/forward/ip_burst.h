@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+#ifndef APP_FORWARD_IP_BURST_H
+#define APP_FORWARD_IP_BURST_H
+
+/* A burst on its way through mode ip: what ip.c (all, and IPv4) and ip6.c share. */
+
+#include <netinet/in.h>
+
+#include <rte_ether.h>
+#include <rte_ip.h>
+
+#include "app.h"
+#include "forward/forward.h"
+#include "forward/ip.h"
+#include "pipeline.h"
+
+struct burst {
+	struct worker *worker;
+	const struct stream *stream;
+	struct rte_mbuf **pkts;
+	struct packet_view *views;
+	const struct route_hop *hops[PACKET_VECTOR_MAX];
+	uint64_t v6; /* mask: IPv6, to be checked */
+	uint64_t forward; /* mask: to be sent */
+	uint64_t dropped[DROP_MAX - DROP_NOT_FOR_US];
+	uint64_t any_drop;
+};
+
+static inline void
+burst_drop(struct burst *b, enum drop_reason reason, unsigned int i)
+{
+	b->dropped[reason - DROP_NOT_FOR_US] |= UINT64_C(1) << i;
+	b->any_drop |= UINT64_C(1) << i;
+}
+
+/* Ethernet and an IP header that lie together in a segment that may be written to. */
+static inline bool
+burst_is_writable(const struct rte_mbuf *m, uint32_t need)
+{
+	return likely(m->data_len >= need && rte_mbuf_refcnt_read(m) == 1 &&
+		(m->ol_flags & (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL)) == 0 &&
+		rte_pktmbuf_headroom(m) >= 2);
+}
+
+/* Copies it into one that is so. False: no mbuf, or it is too short for `need` bytes. */
+bool burst_make_writable(struct burst *b, unsigned int i, uint32_t need);
+
+/* Hands packet i over to the control thread. */
+void ip_burst_slow(struct burst *b, unsigned int i, enum ip_why why);
+/* The same for one whose neighbour is to be found. */
+void ip_burst_resolve(struct burst *b, unsigned int i, const void *dst);
+/* What is not forwarded, by the kind of its hop. */
+void ip_burst_divert(struct burst *b, unsigned int i, uint8_t ttl, const void *dst);
+/* The flow's hash, for several ways. */
+uint32_t ip_burst_hash(const struct burst *b, unsigned int i);
+
+/* ip6.c: checks the packets of b->v6 and puts those to be sent into b->forward. */
+void ip6_burst(struct burst *b);
+
+/* rte_pktmbuf_trim() cuts within the last segment only. */
+void ip_trim_segments(struct rte_mbuf *m, uint32_t end);
+
+/* Cuts Ethernet's padding off, which is nobody's any more. */
+static inline void
+burst_trim(struct rte_mbuf *m, uint32_t end)
+{
+	if (likely(m->pkt_len == end))
+		return;
+	if (likely(m->nb_segs == 1))
+		m->data_len = (uint16_t)(m->pkt_len = end);
+	else
+		ip_trim_segments(m, end);
+}
+
+/* Sixteen bytes that end where layer 3 begins: two of headroom, then the Ethernet header. */
+static inline void
+burst_rewrite(void *l3, const struct route_hop *hop)
+{
+	memcpy((uint8_t *)l3 - sizeof(hop->rewrite), hop->rewrite, sizeof(hop->rewrite));
+	route_hop_use(hop);
+}
+
+#endif /* APP_FORWARD_IP_BURST_H */
