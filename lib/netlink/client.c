@@ -319,6 +319,9 @@ handle_messages(struct netlink_client *client, const uint8_t *data, size_t len)
 			client->server->stats.errors++;
 			return len;
 		}
+		/* ip address flush sends its dump request with zeros behind it. */
+		if (nlh->nlmsg_len == 0 && off > 0)
+			return len;
 		if (nlh->nlmsg_len < sizeof(*nlh) || nlh->nlmsg_len > left) {
 			refuse_length(client, nlh, left, -EINVAL);
 			return len;

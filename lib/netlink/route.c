@@ -380,7 +380,7 @@ route_delete(struct netlink_request *req)
 	if ((t = routing_begin(req)) == NULL)
 		return -EOPNOTSUPP;
 	if ((ret = route_parse(req, &spec)) == 0) {
-		if (spec.type != RTN_UNICAST)
+		if (spec.type != RTN_UNICAST && spec.type != RTN_UNSPEC)
 			spec.n_paths = 0;
 		/* IPv6 knows no scopes. */
 		if (spec.family == AF_INET6)
