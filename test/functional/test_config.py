@@ -16,7 +16,9 @@ CONFIG = pathlib.Path(__file__).resolve().parents[2] / "config"
 @pytest.mark.parametrize("path", sorted(CONFIG.glob("*.cmd")), ids=lambda path: path.name)
 def test_runs(millrace, path):
     program = millrace(NULL_PORTS, [f"--cmdline-file={path}"]).wait_ready()
-    program.wait_forwarding("p1")
+    # net_null's frames are for nobody: a router drops them.
+    if path.name != "ip.cmd":
+        program.wait_forwarding("p1")
     program.stop()
 
 
