@@ -45,7 +45,8 @@
 	X(IP_TOO_BIG, "ip_too_big", "longer than the MTU and not to be fragmented") \
 	X(IP_NOBUF, "ip_nobuf", "no mbuf left to copy, fragment or answer with") \
 	X(IP_SLOW_FULL, "ip_slow_full", "more than the control thread keeps up with") \
-	X(IP_REPLY_FULL, "ip_reply_full", "from the control thread, whose ring to the worker was full") \
+	X(IP_REPLY_FULL, "ip_reply_full", \
+		"from the control thread, whose ring to the worker was full") \
 	X(IP_CONSUMED, "ip_consumed", "ICMP for us that needs no answer") \
 	X(NO_HOST_PATH, "no_host_path", "for an address of ours, and nothing here takes it") \
 	X(ARP_CONSUMED, "arp_consumed", "ARP, read") \
@@ -53,7 +54,8 @@
 	X(ND_CONSUMED, "nd_consumed", "neighbour discovery, read") \
 	X(ND_MALFORMED, "nd_malformed", "neighbour discovery that RFC 4861 says to discard") \
 	X(ND_IGNORED, "nd_ignored", "router discovery and redirects") \
-	X(FRAG_EXPIRED, "frag_expired", "a fragment for us whose packet was not completed, or overlapped") \
+	X(FRAG_EXPIRED, "frag_expired", \
+		"a fragment for us whose packet was not completed, or overlapped") \
 	X(NEIGH_FULL, "neigh_full", "too many neighbours are being looked for") \
 	X(NEIGH_QUEUE, "neigh_queue", "made room in the queue of a neighbour that is looked for") \
 	X(NEIGH_FAILED, "neigh_failed", "the neighbour does not answer")
