@@ -1,0 +1,105 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The millrace authors
+
+"""usage: scripts/plot.py OUTPUT_DIRECTORY FILE.json ...
+
+Draws what the benches wrote (BUILD/bench/*.json) as bars, an SVG and a PNG for each file. Knows the
+two shapes they have: a comparison of programs (test/bench/bench.py), drawn with all its files in one
+picture, and a list of rows with a number each (the C benches). Needs python3-matplotlib.
+"""
+
+import json
+import pathlib
+import sys
+
+import matplotlib
+
+matplotlib.use("svg")
+from matplotlib import pyplot  # noqa: E402  (the backend comes first)
+
+
+def save(figure, directory, name):
+    figure.tight_layout()
+    for kind in ("svg", "png"):
+        path = directory / f"{name}.{kind}"
+        figure.savefig(path, dpi=100, metadata={"Date": None} if kind == "svg" else None)
+        print(path)
+    pyplot.close(figure)
+
+
+def bars(axes, labels, values):
+    axes.barh(labels, values, color="#4a7ba6")
+    axes.invert_yaxis()
+    for i, value in enumerate(values):
+        axes.text(value, i, f" {value:.3g}", va="center", fontsize=7)
+    axes.tick_params(labelsize=7)
+
+
+def programs(runs, directory):
+    """Median cycles a packet of each program, a group a row, with the spread of the runs."""
+    figure, axes = pyplot.subplots(figsize=(8, 1.2 + 0.8 * len(runs)))
+    names = list(runs[0]["programs"])
+    for k, name in enumerate(names):
+        cycles = [run["programs"][name]["cycles"] for run in runs]
+        at = [i + 0.38 * k for i in range(len(runs))]
+        medians = [c["median"] for c in cycles]
+        low = [c["median"] - min(c["values"]) for c in cycles]
+        high = [max(c["values"]) - c["median"] for c in cycles]
+        axes.barh(at, medians, 0.36, xerr=[low, high], label=name, error_kw={"lw": 0.8})
+        for y, value in zip(at, medians):
+            axes.text(value, y, f"  {value:.0f}", va="center", fontsize=7)
+    axes.set_yticks([i + 0.19 for i in range(len(runs))], [run["name"] for run in runs])
+    axes.invert_yaxis()
+    axes.set_xlabel("TSC cycles a packet, median; the line is the range of the runs")
+    axes.legend(fontsize=8)
+    save(figure, directory, "programs")
+
+
+def label_of(row):
+    return " ".join(str(value) if not isinstance(value, (int, float)) else f"{key} {value}"
+                    for key, value in row.items() if key not in ("cycles", "value", "jain", "added"))
+
+
+def rows_of(data):
+    rows = data.get("rows") or data.get("values") or []
+    return [row for row in rows if "cycles" in row or "value" in row]
+
+
+def table(data, directory):
+    rows = rows_of(data)
+    figure, axes = pyplot.subplots(figsize=(9, 1 + 0.2 * len(rows)))
+    bars(axes, [f"{i:2} {label_of(row)}" for i, row in enumerate(rows)],
+         [row.get("cycles", row.get("value")) for row in rows])
+    axes.set_xlabel(data.get("unit", "TSC cycles a packet"))
+    axes.set_title(data["bench"], fontsize=9)
+    save(figure, directory, data["bench"])
+
+
+def main(argv):
+    if len(argv) < 3 or argv[1].startswith("-"):
+        print("\n".join(__doc__.splitlines()[:1]), file=sys.stderr)
+        return 1
+    directory = pathlib.Path(argv[1])
+    directory.mkdir(parents=True, exist_ok=True)
+    compared = []
+    for name in argv[2:]:
+        try:
+            data = json.loads(pathlib.Path(name).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as why:
+            print(f"plot.py: {name}: {why}", file=sys.stderr)
+            return 1
+        if "programs" in data:
+            compared.append(data)
+        elif "bench" in data and rows_of(data):
+            table(data, directory)
+        else:
+            print(f"plot.py: {name}: nothing in it that can be drawn", file=sys.stderr)
+            return 1
+    if compared:
+        programs(compared, directory)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
