@@ -4,6 +4,8 @@
 
 /* Mode ip on the workers: RFC 1812 section 5 for a burst. */
 
+#include <string.h>
+
 #include <rte_ip_frag.h>
 #include <rte_jhash.h>
 #include <rte_ring_elem.h>
@@ -51,7 +53,11 @@ ip_burst_slow(struct burst *b, unsigned int i, enum ip_why why)
 static inline uint64_t
 frame_dst(const struct rte_mbuf *m)
 {
-	return *(const unaligned_uint64_t *)rte_pktmbuf_mtod(m, const void *) & MAC_MASK;
+	uint64_t first;
+
+	/* One load; DPDK's unaligned types are aligned ones on x86. */
+	memcpy(&first, rte_pktmbuf_mtod(m, const void *), sizeof(first));
+	return first & MAC_MASK;
 }
 
 /* ICMPv6 to a multicast group of the link. */
@@ -137,13 +143,14 @@ is_martian(uint32_t addr)
 static inline bool
 checksum_is_good(const struct rte_mbuf *m, const struct rte_ipv4_hdr *h)
 {
-	const unaligned_uint32_t *word = (const void *)h;
+	uint32_t word[5];
 	uint64_t sum;
 
 	if ((m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_GOOD)
 		return true;
 	if (unlikely(h->version_ihl != 0x45))
 		return rte_ipv4_cksum(h) == h->hdr_checksum;
+	memcpy(word, h, sizeof(word));
 	sum = (uint64_t)word[0] + word[1] + word[2] + word[3] + word[4];
 	sum = (sum & UINT32_MAX) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);

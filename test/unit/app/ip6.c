@@ -87,9 +87,11 @@ headers(uint8_t *frame, const uint8_t *src, const uint8_t *dst, uint8_t proto, u
 static void
 icmp6_sum(uint8_t *frame)
 {
+	uint16_t sum;
+
 	frame[56] = frame[57] = 0;
-	*(unaligned_uint16_t *)(void *)(frame + 56) =
-		rte_ipv6_udptcp_cksum((void *)(frame + 14), frame + 54);
+	sum = rte_ipv6_udptcp_cksum((void *)(frame + 14), frame + 54);
+	memcpy(frame + 56, &sum, sizeof(sum));
 }
 
 static void

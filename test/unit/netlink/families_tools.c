@@ -578,7 +578,7 @@ monitor(void **state)
 	setenv("FILE", file, 1);
 	RUN(0,
 		"sh -c '"
-		"$E tc monitor > $FILE & sleep 0.3; "
+		"$E tc monitor > $FILE & sleep 2; "
 		"$E tc qdisc add dev p0 clsact; "
 		"$E tc filter add dev p0 ingress prio 1 protocol all matchall action drop; "
 		"$E tc filter del dev p0 ingress prio 1 protocol all handle 1 matchall; "
@@ -586,7 +586,7 @@ monitor(void **state)
 		"$E tc actions flush action gact; "
 		"$E tc qdisc del dev p0 clsact; "
 		"$E tc qdisc add dev p0 root pfifo limit 3; "
-		"sleep 0.3; kill $!; wait; cat $FILE; rm $FILE'");
+		"sleep 1; kill $!; wait; cat $FILE; rm $FILE'");
 	OUT_HAS("qdisc clsact ffff: dev p0 parent ffff:fff1");
 	OUT_HAS("added filter dev p0 ingress protocol all pref 1 matchall chain 0 handle 0x1");
 	OUT_HAS("deleted filter dev p0 ingress protocol all pref 1 matchall chain 0 handle 0x1");
@@ -613,10 +613,10 @@ monitor_link(void **state)
 	setenv("FILE", file, 1);
 	RUN(0,
 		"sh -c '"
-		"$E ip monitor link > $FILE & sleep 0.3; "
+		"$E ip monitor link > $FILE & sleep 2; "
 		"$E ip link set p0 mtu 1234; "
 		"$E ip link set p1 down; "
-		"sleep 0.3; kill $!; wait; cat $FILE; rm $FILE'");
+		"sleep 1; kill $!; wait; cat $FILE; rm $FILE'");
 	OUT_HAS("1: p0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1234 qdisc pfifo_fast state UP");
 	OUT_HAS("2: p1: <BROADCAST,MULTICAST> mtu 1500 qdisc mq state DOWN");
 	families_destroy(f);
