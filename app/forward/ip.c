@@ -235,7 +235,10 @@ ip_burst_hash(const struct burst *b, unsigned int i)
 		memcpy(&ports, p, sizeof(ports));
 	/* Source and destination stand side by side in either header. */
 	addrs = packet_read(b->pkts[i], view->l3_off + (len == 32 ? 8u : 12u), len, buf);
-	return addrs == NULL ? 0 : rte_jhash_1word(rte_jhash(addrs, len, view->l4_proto), ports);
+	if (addrs == NULL)
+		return 0;
+	memmove(buf, addrs, len);
+	return rte_jhash_1word(rte_jhash_32b(buf, len / 4, view->l4_proto), ports);
 }
 
 /* The hop that says what happens, from one that says where to look. */

@@ -78,9 +78,13 @@ set_own(struct route_table *t, const struct route_set *set)
 static double
 bucket_score(const struct route_path *path, uint32_t bucket)
 {
-	uint32_t hash = rte_jhash(path->gateway, sizeof(path->gateway),
+	uint32_t gateway[sizeof(path->gateway) / sizeof(uint32_t)], hash;
+	double u;
+
+	memcpy(gateway, path->gateway, sizeof(gateway));
+	hash = rte_jhash_32b(gateway, sizeof(gateway) / sizeof(gateway[0]),
 		rte_jhash_2words(bucket, path->ifindex, 0x6d696c6c));
-	double u = (hash + 1.0) / 4294967297.0;
+	u = (hash + 1.0) / 4294967297.0;
 
 	return -(double)path->weight / log(u);
 }
