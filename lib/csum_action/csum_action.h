@@ -136,6 +136,14 @@ csum_action_pending(struct rte_mbuf *const *pkts, uint16_t n)
 	uint64_t any = 0;
 	uint16_t i;
 
+	/* Most packets have no such flag at all: one load each says so. */
+	for (i = 0; i < n; i++)
+		any |= pkts[i]->ol_flags;
+	any &= RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_RX_L4_CKSUM_BAD |
+		RTE_MBUF_F_RX_IP_CKSUM_BAD;
+	if (any == 0)
+		return false;
+	any = 0;
 	for (i = 0; i < n; i++) {
 		uint64_t f = pkts[i]->ol_flags;
 

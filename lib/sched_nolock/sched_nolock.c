@@ -49,6 +49,22 @@ one_band(const struct sched_nolock *s, struct rte_mbuf *const *pkts, unsigned in
 
 	if (bands->n == 1)
 		return true;
+	/* Nearly always all packets say the same: compared without a branch for each. */
+	if (s->priority_offset >= 0 && s->class_offset >= 0) {
+		uint32_t priority =
+			*RTE_MBUF_DYNFIELD(pkts[0], s->priority_offset, const uint32_t *);
+		uint16_t class = *RTE_MBUF_DYNFIELD(pkts[0], s->class_offset, const uint16_t *);
+		uint32_t differ = 0;
+
+		for (i = 1; i < n; i++)
+			differ |=
+				(*RTE_MBUF_DYNFIELD(pkts[i], s->priority_offset, const uint32_t *) ^
+					priority) |
+				(*RTE_MBUF_DYNFIELD(pkts[i], s->class_offset, const uint16_t *) ^
+					class);
+		if (differ == 0)
+			return true;
+	}
 	first = band_of(s, bands, pkts[0]);
 	for (i = 1; i < n; i++)
 		if (band_of(s, bands, pkts[i]) != first)
