@@ -35,19 +35,23 @@ rcu_start(struct app *a)
 }
 
 static int
+metadata_register(struct app *a)
+{
+	if ((a->meta_offset = packet_meta_register()) >= 0)
+		return 0;
+	fprintf(stderr, "millrace: mbufs have no room for the packet's metadata: %s\n",
+		rte_strerror(rte_errno));
+	return -1;
+}
+
+static int
 tables_create(struct app *a)
 {
-	if ((a->meta_offset = packet_meta_register()) < 0) {
-		fprintf(stderr, "millrace: mbufs have no room for the packet's metadata: %s\n",
-			rte_strerror(rte_errno));
-		return -1;
-	}
-	/* EAL's worker lcores are known before the struct workers that will use them. */
-	if ((a->csum = csum_action_create(RTE_MAX(rte_lcore_count() - 1, 1u))) == NULL) {
+	if ((a->csum = csum_action_create(a->n_workers)) == NULL) {
 		fprintf(stderr, "millrace: no memory for the checksum action\n");
 		return -1;
 	}
-	if ((a->actions = action_table_create(a->rcu, rte_lcore_count() - 1)) == NULL ||
+	if ((a->actions = action_table_create(a->rcu, a->n_workers)) == NULL ||
 		(a->classifier = classifier_create(a->rcu, a->actions)) == NULL) {
 		fprintf(stderr, "millrace: no memory for the classifier\n");
 		return -1;
@@ -115,9 +119,9 @@ int
 app_open(struct app *a)
 {
 	a->mode = forward_find(a->opt.forward_mode);
-	if (rcu_start(a) != 0 || tables_create(a) != 0 || workers_create(a) != 0 ||
-		ip_create(a) != 0 || netlink_start(a) != 0 || ports_open(a) != 0 ||
-		control_start(a) != 0)
+	if (rcu_start(a) != 0 || metadata_register(a) != 0 || workers_create(a) != 0 ||
+		tables_create(a) != 0 || ip_create(a) != 0 || netlink_start(a) != 0 ||
+		ports_open(a) != 0 || control_start(a) != 0)
 		return -1;
 	return 0;
 }
