@@ -49,6 +49,7 @@ struct app {
 	bool forwarding; /* workers run */
 	bool ever_forwarded; /* a `start` was given */
 	unsigned int n_workers; /* EAL's worker lcores */
+	struct deal deal;
 	struct worker *workers; /* n_workers of them, in lcore order */
 	struct drop_counters control_drops; /* packets that the control thread dropped */
 	uint32_t last_ifindex; /* given to a port; never again to another */

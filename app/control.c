@@ -32,10 +32,9 @@ struct control {
 	struct app *app;
 	int epoll, signal;
 	bool quit;
-	bool child_event;
 	bool idle_watch;
 	uint64_t idle_since, idle_seen; /* TSC, packets received */
-	uint64_t next_stats;
+	uint64_t next_links, next_stats;
 };
 
 static void
@@ -174,7 +173,11 @@ control_tick(struct control *c)
 	rcu_reclaim(a->rcu, 0);
 	ip_control(a);
 	ports_poll_removals(a);
-	ports_poll_links(a);
+	/* A round may be one request of many: drivers are not asked with each. */
+	if (now >= c->next_links) {
+		ports_poll_links(a);
+		c->next_links = now + TICK_MS * rte_get_timer_hz() / 1000;
+	}
 	if (c->idle_watch)
 		idle_check(c, now);
 	if (a->opt.stats_period != 0 && now >= c->next_stats) {
@@ -190,9 +193,8 @@ signals_read(struct control *c)
 	struct signalfd_siginfo info;
 
 	while (read(c->signal, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD)
-			c->child_event = true;
-		else
+		/* SIGCHLD only wakes the loop: control_run_child() asks for the status itself. */
+		if (info.ssi_signo != SIGCHLD)
 			c->quit = true;
 	}
 }

@@ -18,15 +18,6 @@
 
 #define DRAIN_MS 100
 
-/* Dealt out by streams_setup(), freed when dealt again. */
-struct deal {
-	struct stream *streams;
-	unsigned int n_streams;
-	struct stream **by_worker;
-	struct sched_nolock **serves;
-};
-static struct deal deal;
-
 static RTE_DEFINE_PER_LCORE(struct drop_counters *, own_drops);
 
 struct drop_counters *
@@ -118,12 +109,12 @@ workers_order(struct app *a, const unsigned int *lcores, unsigned int n)
 }
 
 static void
-deal_free(void)
+deal_free(struct app *a)
 {
-	rte_free(deal.streams);
-	free(deal.by_worker);
-	free(deal.serves);
-	deal = (struct deal){ 0 };
+	rte_free(a->deal.streams);
+	free(a->deal.by_worker);
+	free(a->deal.serves);
+	a->deal = (struct deal){ 0 };
 }
 
 void
@@ -134,7 +125,7 @@ workers_destroy(struct app *a)
 	rte_free(a->workers);
 	a->workers = NULL;
 	a->n_workers = 0;
-	deal_free();
+	deal_free(a);
 }
 
 /* testpmd's fwd_topology_tx_port_get(). */
@@ -181,13 +172,13 @@ fill_streams(struct app *a, struct port **ports, unsigned int n_ports)
 {
 	unsigned int n = 0;
 
-	for (uint16_t q = 0; n < deal.n_streams; q++) {
+	for (uint16_t q = 0; n < a->deal.n_streams; q++) {
 		for (unsigned int p = 0; p < n_ports; p++) {
 			struct stream *s;
 
 			if (q >= ports[p]->n_rxq)
 				continue;
-			s = &deal.streams[n++];
+			s = &a->deal.streams[n++];
 			s->rx_port = ports[p];
 			s->rx_queue = q;
 			s->tx_port = ports[topology_peer(a->opt.topology, p, n_ports)];
@@ -202,20 +193,20 @@ deal_streams(struct app *a)
 {
 	unsigned int lcores = RTE_MIN(a->opt.nb_cores, a->n_workers), next = 0;
 
-	lcores = RTE_MIN(lcores, deal.n_streams);
+	lcores = RTE_MIN(lcores, a->deal.n_streams);
 	for (unsigned int i = 0; i < a->n_workers; i++) {
 		struct worker *w = &a->workers[i];
 
-		w->streams = &deal.by_worker[next];
+		w->streams = &a->deal.by_worker[next];
 		w->n_streams = 0;
 		w->n_serves = 0;
 		if (i >= lcores)
 			continue;
-		w->n_streams = deal.n_streams / lcores;
-		if (i >= lcores - deal.n_streams % lcores)
+		w->n_streams = a->deal.n_streams / lcores;
+		if (i >= lcores - a->deal.n_streams % lcores)
 			w->n_streams++;
 		for (unsigned int k = 0; k < w->n_streams; k++, next++)
-			deal.by_worker[next] = &deal.streams[next];
+			a->deal.by_worker[next] = &a->deal.streams[next];
 	}
 	return lcores;
 }
@@ -249,7 +240,7 @@ queue_owner(struct app *a, unsigned int lcores, const struct port *port, uint16_
 static void
 deal_queues(struct app *a, unsigned int lcores)
 {
-	struct sched_nolock **next = deal.serves;
+	struct sched_nolock **next = a->deal.serves;
 
 	for (unsigned int i = 0; i < lcores; i++) {
 		struct worker *w = &a->workers[i];
@@ -274,16 +265,28 @@ deal_queues(struct app *a, unsigned int lcores)
 	}
 }
 
-/* Workers are gone: whoever drains next is the control thread. */
 static void
-queues_share(struct app *a)
+each_queue(struct app *a, void (*fn)(struct sched_nolock *sched))
 {
 	for (unsigned int id = 0; id < RTE_MAX_ETHPORTS; id++) {
 		struct port *port = port_get(a, id);
 
 		for (uint16_t q = 0; port != NULL && q < port->n_txq; q++)
-			sched_nolock_set_exclusive(port->sched[q], -1);
+			fn(port->sched[q]);
 	}
+}
+
+/* Workers are gone: whoever drains next is the control thread, in the name of the first. */
+static void
+queue_share(struct sched_nolock *sched)
+{
+	sched_nolock_set_exclusive(sched, -1);
+}
+
+static void
+queue_drain(struct sched_nolock *sched)
+{
+	sched_nolock_drain(sched, 0);
 }
 
 const char *
@@ -295,17 +298,17 @@ streams_setup(struct app *a)
 
 	if ((n_ports = forwarding_ports(a, ports, &why)) == 0)
 		return why;
-	deal_free();
+	deal_free(a);
 	for (unsigned int p = 0; p < n_ports; p++)
-		deal.n_streams += ports[p]->n_rxq;
+		a->deal.n_streams += ports[p]->n_rxq;
 	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++)
 		n_txq += port_get(a, i) != NULL ? a->ports[i].n_txq : 0;
-	deal.streams =
-		rte_zmalloc("streams", deal.n_streams * sizeof(*deal.streams), RTE_CACHE_LINE_SIZE);
-	deal.by_worker = calloc(deal.n_streams, sizeof(struct stream *));
-	deal.serves = calloc(n_txq, sizeof(struct sched_nolock *));
-	if (deal.streams == NULL || deal.by_worker == NULL || deal.serves == NULL) {
-		deal_free();
+	a->deal.streams = rte_zmalloc(
+		"streams", a->deal.n_streams * sizeof(*a->deal.streams), RTE_CACHE_LINE_SIZE);
+	a->deal.by_worker = calloc(a->deal.n_streams, sizeof(struct stream *));
+	a->deal.serves = calloc(n_txq, sizeof(struct sched_nolock *));
+	if (a->deal.streams == NULL || a->deal.by_worker == NULL || a->deal.serves == NULL) {
+		deal_free(a);
 		return "out of memory for the streams";
 	}
 	fill_streams(a, ports, n_ports);
@@ -317,18 +320,16 @@ streams_setup(struct app *a)
 struct stream *
 streams_get(const struct app *a, unsigned int *n)
 {
-	(void)a;
-	*n = deal.n_streams;
-	return deal.streams;
+	*n = a->deal.n_streams;
+	return a->deal.streams;
 }
 
 const struct stream *
 stream_of(const struct app *a, const struct port *port)
 {
-	(void)a;
-	for (unsigned int i = 0; i < deal.n_streams; i++) {
-		if (deal.streams[i].rx_port == port)
-			return &deal.streams[i];
+	for (unsigned int i = 0; i < a->deal.n_streams; i++) {
+		if (a->deal.streams[i].rx_port == port)
+			return &a->deal.streams[i];
 	}
 	return NULL;
 }
@@ -377,25 +378,11 @@ static void
 drain_all(struct app *a)
 {
 	uint64_t end = rte_get_timer_cycles() + rte_get_timer_hz() * DRAIN_MS / 1000;
-	bool left = true;
 
-	while (left && rte_get_timer_cycles() < end) {
-		left = false;
-		for (unsigned int id = 0; id < RTE_MAX_ETHPORTS; id++) {
-			struct port *port = port_get(a, id);
-
-			for (uint16_t q = 0; port != NULL && q < port->n_txq; q++) {
-				sched_nolock_drain(port->sched[q], 0);
-				left |= !sched_nolock_empty(port->sched[q]);
-			}
-		}
-	}
-	for (unsigned int id = 0; left && id < RTE_MAX_ETHPORTS; id++) {
-		struct port *port = port_get(a, id);
-
-		for (uint16_t q = 0; port != NULL && q < port->n_txq; q++)
-			sched_nolock_flush(port->sched[q]);
-	}
+	while (!queues_empty(a) && rte_get_timer_cycles() < end)
+		each_queue(a, queue_drain);
+	if (!queues_empty(a))
+		each_queue(a, sched_nolock_flush);
 }
 
 bool
@@ -411,7 +398,7 @@ forwarding_pause(struct app *a)
 		a->workers[i].running = false;
 	}
 	a->forwarding = false;
-	queues_share(a);
+	each_queue(a, queue_share);
 	return true;
 }
 

@@ -73,6 +73,15 @@ count(_Atomic uint64_t *counter, uint64_t n)
 		memory_order_relaxed);
 }
 
+/* Who polls and drains what: dealt out by streams_setup(), freed when dealt again. Control thread.
+ */
+struct deal {
+	struct stream *streams;
+	unsigned int n_streams;
+	struct stream **by_worker; /* n_streams of them: a run for each worker */
+	struct sched_nolock **serves; /* every Tx queue: a run for each worker */
+};
+
 /* Makes a struct worker for each of EAL's worker lcores. 0 or -1 after a sentence on stderr. */
 int workers_create(struct app *app);
 void workers_destroy(struct app *app);

@@ -228,10 +228,22 @@ port_schedulers(struct app *a, struct port *port)
 		conf.drop = port_flushed;
 		conf.rcu = a->rcu;
 		conf.limit = port->txqueuelen;
-		if ((txq->sched = port->sched[q] = sched_nolock_create(&conf)) == NULL)
+		if ((port->sched[q] = sched_nolock_create(&conf)) == NULL)
 			return failed(port, "no memory for the scheduler", -ENOMEM);
 	}
 	return 0;
+}
+
+/* Actions leave a sum if some port's NIC would do it; pipeline_send() completes it for the others.
+ */
+static void
+csum_offload_refresh(struct app *a)
+{
+	uint64_t some = 0;
+
+	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++)
+		some |= a->ports[i].used ? a->ports[i].csum_offloads : 0;
+	csum_action_offload_set(a->csum, some);
 }
 
 void
@@ -245,12 +257,13 @@ port_close(struct app *a, struct port *port)
 	for (uint16_t q = 0; q < port->n_txq; q++) {
 		if (port->sched[q] != NULL)
 			sched_nolock_destroy(port->sched[q]);
-		port->sched[q] = port->txq[q].sched = NULL;
+		port->sched[q] = NULL;
 	}
 	if (port->started)
 		rte_eth_dev_stop(port->id);
 	rte_eth_dev_close(port->id);
 	port->started = port->used = false;
+	csum_offload_refresh(a);
 }
 
 /* RTE_ETH_EVENT_INTR_RMV, in the drivers' interrupt thread: the control thread does the work. */
@@ -312,18 +325,6 @@ port_start(struct app *a, struct port *port)
 	if (rte_eth_link_get_nowait(port->id, &link) == 0)
 		port->carrier = link.link_status == RTE_ETH_LINK_UP;
 	return 0;
-}
-
-/* Actions leave a sum if some port's NIC would do it; pipeline_send() completes it for the others.
- */
-static void
-csum_offload_refresh(struct app *a)
-{
-	uint64_t some = 0;
-
-	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++)
-		some |= a->ports[i].used ? a->ports[i].csum_offloads : 0;
-	csum_action_offload_set(a->csum, some);
 }
 
 int

@@ -31,7 +31,6 @@ struct app;
 struct port_txq {
 	uint16_t port;
 	uint16_t queue;
-	struct sched_nolock *sched;
 };
 
 struct port {

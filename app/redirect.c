@@ -5,10 +5,10 @@
 /* What tc asks for beside letting a packet pass: drops, redirects, mirrored copies. */
 
 #include "app.h"
+#include "classifier/mirred.h"
 #include "pipeline.h"
 
 #define NESTING_MAX 4 /* Linux: MIRRED_NEST_LIMIT */
-#define TARGET_INGRESS (UINT32_C(1) << 31)
 
 static void
 redirect_vector(
@@ -89,8 +89,8 @@ redirect_mask(struct worker *worker, const struct packet_vector *vector,
 			out[n++] = vector->pkts[i];
 			left &= ~(UINT64_C(1) << i);
 		}
-		pipeline_redirect(
-			worker, target & ~TARGET_INGRESS, (target & TARGET_INGRESS) != 0, out, n);
+		pipeline_redirect(worker, target & ~MIRRED_TARGET_INGRESS,
+			(target & MIRRED_TARGET_INGRESS) != 0, out, n);
 	}
 }
 

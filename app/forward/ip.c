@@ -241,23 +241,6 @@ ip_burst_hash(const struct burst *b, unsigned int i)
 	return rte_jhash_1word(rte_jhash_32b(buf, len / 4, view->l4_proto), ports);
 }
 
-/* The hop that says what happens, from one that says where to look. */
-static const struct route_hop *
-follow(struct burst *b, unsigned int i, const struct route_hop *hop)
-{
-	const struct route_table *t = b->worker->app->route;
-	const struct route_hop *neigh;
-
-	if (hop->kind == ROUTE_GROUP)
-		hop = route_hop_select(t, hop, ip_burst_hash(b, i));
-	if (hop->kind == ROUTE_CONNECTED) {
-		neigh = route_neigh_lookup(t, hop->ifindex, AF_INET, &ipv4(b, i)->dst_addr);
-		if (neigh != NULL)
-			hop = neigh;
-	}
-	return hop;
-}
-
 /* RFC 1624: the TTL's byte is the high one of its word, so HC' = HC + 0x0100 with the carry. */
 static inline void
 decrement_ttl(struct rte_ipv4_hdr *h)
@@ -426,7 +409,8 @@ forward_all(struct burst *b, const uint8_t *where, unsigned int n)
 		struct rte_ipv4_hdr *h = ipv4(b, i);
 
 		if (unlikely(hop->kind != ROUTE_FORWARD))
-			hop = b->hops[i] = follow(b, i, hop);
+			hop = b->hops[i] =
+				ip_burst_follow(b, i, hop, AF_INET, &ipv4(b, i)->dst_addr);
 		if (unlikely(hop->kind != ROUTE_FORWARD || h->time_to_live <= 1 ||
 			    b->views[i].l3_end - b->views[i].l3_off > hop->mtu)) {
 			ip_burst_divert(b, i, h->time_to_live, &h->dst_addr);

@@ -55,26 +55,11 @@ check(struct burst *b, unsigned int i)
 	return true;
 }
 
-static const struct route_hop *
-follow(struct burst *b, unsigned int i, const struct route_hop *hop)
-{
-	const struct route_table *t = b->worker->app->route;
-	const struct route_hop *neigh;
-
-	if (hop->kind == ROUTE_GROUP)
-		hop = route_hop_select(t, hop, ip_burst_hash(b, i));
-	if (hop->kind == ROUTE_CONNECTED) {
-		neigh = route_neigh_lookup(t, hop->ifindex, AF_INET6, ipv6(b, i)->dst_addr);
-		if (neigh != NULL)
-			hop = neigh;
-	}
-	return hop;
-}
-
 static void
 forward(struct burst *b, unsigned int i)
 {
-	const struct route_hop *hop = b->hops[i] = follow(b, i, b->hops[i]);
+	const struct route_hop *hop = b->hops[i] =
+		ip_burst_follow(b, i, b->hops[i], AF_INET6, ipv6(b, i)->dst_addr);
 	struct rte_ipv6_hdr *h = ipv6(b, i);
 
 	/* Addresses of a link stay on it. */

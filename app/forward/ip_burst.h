@@ -57,6 +57,24 @@ void ip_burst_divert(struct burst *b, unsigned int i, uint8_t ttl, const void *d
 /* The flow's hash, for several ways. */
 uint32_t ip_burst_hash(const struct burst *b, unsigned int i);
 
+/* The hop that says what happens, from one that says where to look; `dst` is the destination. */
+static inline const struct route_hop *
+ip_burst_follow(const struct burst *b, unsigned int i, const struct route_hop *hop, uint8_t family,
+	const void *dst)
+{
+	const struct route_table *t = b->worker->app->route;
+	const struct route_hop *neigh;
+
+	if (hop->kind == ROUTE_GROUP)
+		hop = route_hop_select(t, hop, ip_burst_hash(b, i));
+	if (hop->kind == ROUTE_CONNECTED) {
+		neigh = route_neigh_lookup(t, hop->ifindex, family, dst);
+		if (neigh != NULL)
+			hop = neigh;
+	}
+	return hop;
+}
+
 /* ip6.c: checks the packets of b->v6 and puts those to be sent into b->forward. */
 void ip6_burst(struct burst *b);
 
