@@ -5,148 +5,20 @@
 ip through millrace-exec, and pcap files. Nothing of the machine's own network is touched."""
 
 import json
-import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
-import time
 
 import frames
 import pytest
+from program import MEMORY, MILLRACE, MILLRACE_EXEC, PATIENCE, Millrace, wait_for
 
-BUILD = pathlib.Path(os.environ.get("MILLRACE_BUILD", frames.__file__ + "/../../../build")).resolve()
-MILLRACE = BUILD / "app" / "millrace"
-MILLRACE_EXEC = BUILD / "exec" / "millrace-exec"
-# Sanitizers are slow, and so is a machine that does something else as well.
-PATIENCE = float(os.environ.get("MILLRACE_TEST_PATIENCE", "60"))
+# What tests take from here.
+__all__ = ["MEMORY", "MILLRACE", "MILLRACE_EXEC", "PATIENCE", "wait_for"]
 
-MEMORY = ["--no-huge", "-m", "512", "--no-shconf", "--no-pci"]
 CHECKSUM_OPTIONS = ["ip", "udp", "tcp"]
-
-
-def wait_for(condition, what, seconds=PATIENCE):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.02)
-    raise AssertionError(f"waited {seconds} s for {what}")
-
-
-class Millrace:
-    """One run of the program. Options of EAL and of its own are lists; output is kept in a file."""
-
-    def __init__(self, directory, vdevs, options=(), commands=None, eal=(), memory=None, env=None,
-                 lcores="0@0,1@0", ctl=True, stdin=subprocess.DEVNULL, wrapper=()):
-        self.directory = directory
-        self.prefix = directory.name
-        self.output_path = directory / "output.txt"
-        self.ctl = directory / "ctl.sock"
-        self.env = dict(os.environ, RUNTIME_DIRECTORY=str(directory), LC_ALL="C")
-        self.env.update(env or {})
-        self.argv = list(wrapper) + [str(MILLRACE)] + (MEMORY if memory is None else memory)
-        self.argv += [f"--file-prefix={self.prefix}", "--lcores", lcores, *eal]
-        for vdev in vdevs:
-            self.argv += ["--vdev", vdev]
-        self.argv += ["--", *options]
-        if ctl:
-            self.argv.append(f"--ctl={self.ctl}")
-        if commands is not None:
-            self.cmdfile = directory / "rules.cmd"
-            self.cmdfile.write_text("".join(line + "\n" for line in commands))
-            self.argv.append(f"--cmdline-file={self.cmdfile}")
-        with open(self.output_path, "wb") as out:
-            self.process = subprocess.Popen(self.argv, stdin=stdin, stdout=out,
-                                            stderr=subprocess.STDOUT, env=self.env,
-                                            cwd=directory)
-
-    @property
-    def output(self):
-        return self.output_path.read_text(errors="replace")
-
-    def wait(self, status=0):
-        """Until it ends by itself; says what it printed if that was not as expected."""
-        try:
-            code = self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            raise AssertionError(f"does not end:\n{self.output[-4000:]}") from None
-        ok = code != 0 if status is None else code == status
-        assert ok, f"status {code}, wanted {'not 0' if status is None else status}:\n{self.output}"
-        return self.output
-
-    def wait_ready(self):
-        """Until the control socket answers."""
-
-        def ready():
-            assert self.process.poll() is None, f"ended: {self.output}"
-            return self.ctl.exists() and self.run("ip", "link", "show", check=False).returncode == 0
-
-        wait_for(ready, f"the control socket; so far: {self.output[-2000:]}")
-        return self
-
-    def wait_output(self, pattern):
-        """Until it printed something that matches; returns the match."""
-        return wait_for(lambda: re.search(pattern, self.output, re.M), f"'{pattern}' in its output")
-
-    def wait_forwarding(self, port="p0", packets=1):
-        wait_for(lambda: self.link_stats(port)["tx"]["packets"] >= packets, "packets")
-        return self
-
-    def run(self, *argv, check=True, timeout=PATIENCE, stdin=None):
-        """An unmodified program against this control socket."""
-        result = subprocess.run(
-            [str(MILLRACE_EXEC), "-s", str(self.ctl), *argv], capture_output=True, text=True,
-            timeout=timeout, input=stdin, env=dict(os.environ, LC_ALL="C"), check=False)
-        if check:
-            assert result.returncode == 0, f"{' '.join(argv)}: {result.stderr}{result.stdout}"
-        return result
-
-    def tc(self, line, **how):
-        return self.run("tc", *line.split(), **how)
-
-    def ip(self, line, **how):
-        return self.run("ip", *line.split(), **how)
-
-    def json(self, line):
-        result = self.run(*line.split(), check=False)
-        code = self.process.poll()
-        assert code is None, f"{line}: ended with status {code}:\n{self.output[-4000:]}"
-        assert result.returncode == 0, f"{line}: {result.stderr}"
-        return json.loads(result.stdout)
-
-    def link_stats(self, port):
-        return self.json(f"ip -j -s link show {port}")[0]["stats64"]
-
-    def filters(self, dev, hook):
-        """Filters with options, as `tc -j -s filter show` has them."""
-        shown = self.json(f"tc -j -s filter show dev {dev} {hook}")
-        return [f for f in shown if "options" in f]
-
-    def signal(self, number):
-        self.process.send_signal(number)
-
-    def stop(self, status=0):
-        if self.process.poll() is None:
-            self.signal(signal.SIGINT)
-        return self.wait(status)
-
-    def kill(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-
-    def worker_tids(self):
-        """Threads that forward."""
-        out = []
-        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
-            if re.search(r"lcore-worker|rte-worker|dpdk-worker", (task / "comm").read_text()):
-                out.append(int(task.name))
-        return out
 
 
 @pytest.fixture
