@@ -5,8 +5,9 @@
 """usage: scripts/plot.py OUTPUT_DIRECTORY FILE.json ...
 
 Draws what the benches wrote (BUILD/bench/*.json) as bars, an SVG and a PNG for each file. Knows the
-two shapes they have: a comparison of programs (test/bench/bench.py), drawn with all its files in one
-picture, and a list of rows with a number each (the C benches). Needs python3-matplotlib.
+shapes they have: a comparison of programs (test/bench/bench.py), drawn with all its files in one
+picture, a list of rows with a number each (the C benches), and requests beside forwarding
+(test/bench/control.py). Needs python3-matplotlib.
 """
 
 import json
@@ -76,6 +77,18 @@ def table(data, directory):
     save(figure, directory, data["bench"])
 
 
+def requests(data, directory):
+    """What a request takes, of the server's processor and of the client's patience."""
+    shown = [(f"{row['row']}: {text}", row[key]) for row in data["rows"]
+             for key, text in (("cpu_us", "server's CPU"), ("p50_us", "p50"), ("p99_us", "p99"))]
+    figure, axes = pyplot.subplots(figsize=(8, 1 + 0.25 * len(shown)))
+    bars(axes, [text for text, _ in shown], [value for _, value in shown])
+    axes.set_xlabel("us a request, "
+                    + ", ".join(f"{row['row']}: forwarding {row['forwarding_percent']:+} %"
+                                for row in data["rows"]))
+    save(figure, directory, data["bench"])
+
+
 def main(argv):
     if len(argv) < 3 or argv[1].startswith("-"):
         print("\n".join(__doc__.splitlines()[:1]), file=sys.stderr)
@@ -91,6 +104,8 @@ def main(argv):
             return 1
         if "programs" in data:
             compared.append(data)
+        elif data.get("bench") == "control":
+            requests(data, directory)
         elif "bench" in data and rows_of(data):
             table(data, directory)
         else:

@@ -418,6 +418,22 @@ def run_row(row, args):
     return missed
 
 
+def need_file(path):
+    if not os.path.exists(path):
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {path} is not there")
+
+
+def built(args):
+    """Finds what is measured and what feeds it in the build directory, and where results go."""
+    args.millrace = args.millrace or os.path.join(args.build, "app", "millrace")
+    args.source = os.path.join(
+        os.path.abspath(args.build), "test", "bench", "source", "libmillrace_source.so"
+    )
+    need_file(args.millrace)
+    need_file(args.source)
+    os.makedirs(os.path.join(args.build, "bench"), exist_ok=True)
+
+
 def numbers(text):
     return [int(word) if word != "zeros" else None for word in text.split(",")]
 
@@ -440,17 +456,11 @@ def main():
     p.add_argument("--millrace", help="default: BUILD/app/millrace")
     p.add_argument("--strict", action="store_true", help="exit 1 if a target is missed")
     args = p.parse_args()
-    args.millrace = args.millrace or os.path.join(args.build, "app", "millrace")
-    args.source = os.path.join(
-        os.path.abspath(args.build), "test", "bench", "source", "libmillrace_source.so"
-    )
     for row in args.rows:
         if row not in ROWS:
             p.error(f"no row {row}")
-    for path in (args.testpmd, args.millrace, args.source):
-        if not os.path.exists(path):
-            sys.exit(f"bench.py: {path} is not there")
-    os.makedirs(os.path.join(args.build, "bench"), exist_ok=True)
+    built(args)
+    need_file(args.testpmd)
     print("TSC cycles a packet, median (best, spread of the runs)")
     try:
         missed = sum(run_row(row, args) for row in args.rows or ROWS)
