@@ -17,9 +17,11 @@
  */
 
 #include <arpa/inet.h>
+#include <bsd/stdlib.h>
 #include <err.h>
 #include <errno.h>
 #include <libmnl/libmnl.h>
+#include <limits.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
@@ -210,7 +212,7 @@ main(int argc, char **argv)
 {
 	static const char usage[] = "usage: netlink_load -s SOCKET [-i ifindex] [-k csum|matchall]";
 	struct request requests[REQUESTS] = { 0 };
-	const char *path = NULL, *kind = "csum";
+	const char *path = NULL, *kind = "csum", *wrong = NULL;
 	unsigned int n, rate;
 	char line[64];
 	int c, ifindex = 1, fd;
@@ -219,12 +221,14 @@ main(int argc, char **argv)
 		if (c == 's')
 			path = optarg;
 		else if (c == 'i')
-			ifindex = atoi(optarg);
+			ifindex = (int)strtonum(optarg, 1, INT_MAX, &wrong);
 		else if (c == 'k')
 			kind = optarg;
 		else
 			errx(1, "%s", usage);
 	}
+	if (wrong != NULL)
+		errx(1, "-i: the interface index is %s", wrong);
 	if (path == NULL || optind != argc ||
 		(strcmp(kind, "csum") != 0 && strcmp(kind, "matchall") != 0))
 		errx(1, "%s", usage);
