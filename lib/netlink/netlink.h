@@ -6,7 +6,7 @@
 #define NETLINK_NETLINK_H
 
 /*
- * The control server: rtnetlink (and later xfrm) messages in the kernel's own format, on a Unix
+ * The control server: rtnetlink and xfrm messages in the kernel's own format, on a Unix
  * SOCK_SEQPACKET socket, served in turn by the one thread that owns every control object.
  *
  * The caller polls netlink_server_fd() and calls netlink_server_dispatch() when it is readable. The
@@ -27,6 +27,7 @@
 #include "sched_nolock/sched_nolock.h"
 
 struct csum_action;
+struct ipsec_cache;
 struct route_table;
 struct netlink_server;
 
@@ -100,6 +101,7 @@ struct netlink_conf {
 	struct classifier *classifier;
 	struct csum_action *csum; /* what csum actions count in; NULL: nothing */
 	struct route_table *route; /* NULL: addresses, routes and neighbours are refused */
+	struct ipsec_cache *ipsec; /* NULL: xfrm messages are refused */
 	const struct netlink_dev_ops *dev_ops;
 	void *dev_arg;
 	/* One line for the operator's log (a client came, was cut off), without newline. May be
