@@ -148,9 +148,13 @@ route_fib_set(struct route_table *t, uint8_t family, const uint8_t *dst, uint8_t
 	struct route_fib *fib =
 		atomic_load_explicit(&route_family(t, family)->fib, memory_order_relaxed);
 
-	if (fib != NULL && fib_write(fib, dst, len, id) == 0)
-		return 0;
-	return fib_grow(t, family, dst, len, id);
+	int ret = 0;
+
+	if (fib == NULL || fib_write(fib, dst, len, id) != 0)
+		ret = fib_grow(t, family, dst, len, id);
+	if (ret == 0)
+		route_moved(t);
+	return ret;
 }
 
 void
@@ -159,6 +163,8 @@ route_fib_unset(struct route_table *t, uint8_t family, const uint8_t *dst, uint8
 	struct route_fib *fib =
 		atomic_load_explicit(&route_family(t, family)->fib, memory_order_relaxed);
 
-	if (fib != NULL)
-		(void)fib_write(fib, dst, len, 0);
+	if (fib == NULL)
+		return;
+	(void)fib_write(fib, dst, len, 0);
+	route_moved(t);
 }

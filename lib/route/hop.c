@@ -52,8 +52,10 @@ hop_free_rcu(struct rcu_head *head)
 void
 route_hop_retire(struct route_table *t, struct route_own_hop *hop)
 {
-	if (hop != NULL)
-		rcu_defer(t->conf.rcu, &hop->rcu, hop_free_rcu);
+	if (hop == NULL)
+		return;
+	route_moved(t);
+	rcu_defer(t->conf.rcu, &hop->rcu, hop_free_rcu);
 }
 
 void
@@ -61,6 +63,7 @@ route_hop_publish(struct route_table *t, uint32_t id, const struct route_hop *ho
 {
 	/* Release: the hop is complete before it can be found. */
 	atomic_store_explicit(&t->hops[id], hop, memory_order_release);
+	route_moved(t);
 }
 
 /* The set's own hop, if that is not its neighbour's. */

@@ -155,6 +155,13 @@ route_addr_equal(uint8_t family, const void *a, const void *b)
 
 /* table.c */
 void route_changed(struct route_table *t, enum route_event event, const void *object);
+/* Look-ups say something else from now on: see struct route_conf. */
+static inline void
+route_moved(const struct route_table *t)
+{
+	if (t->conf.moved != NULL)
+		t->conf.moved(t->conf.arg);
+}
 struct route_device *route_device_find(const struct route_table *t, uint32_t ifindex);
 /* addr with the bits behind `len` cleared, the rest of the 16 bytes too. */
 void route_mask(uint8_t family, const void *addr, uint8_t len, uint8_t out[ROUTE_ADDR_LEN]);

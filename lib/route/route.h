@@ -119,6 +119,11 @@ struct route_conf {
 	 */
 	void (*release)(void *arg, const struct route_neigh *neigh, void *const *pkts,
 		unsigned int n, bool failed);
+	/*
+	 * What look-ups say has changed, for those who keep hops beyond a burst: called after the
+	 * change is published and before what it replaced is handed to rcu_defer(). May be NULL.
+	 */
+	void (*moved)(void *arg);
 };
 
 /* NULL and rte_errno: ENOMEM. The tables for packets are made with the first address or route. */

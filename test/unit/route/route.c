@@ -43,10 +43,21 @@ release(void *arg, const struct route_neigh *neigh, void *const *pkts, unsigned 
 	(void)failed;
 }
 
+static unsigned int n_moved;
+
+static void
+moved(void *arg)
+{
+	(void)arg;
+	n_moved++;
+}
+
 static int
 setup(void **state)
 {
-	struct route_conf conf = { .socket = -1, .solicit = solicit, .release = release };
+	struct route_conf conf = {
+		.socket = -1, .solicit = solicit, .release = release, .moved = moved
+	};
 	struct route_dev dev = { .ifindex = 1, .port = 0, .mac = { 2 }, .mtu = 1500, .up = true };
 	struct route_address address = {
 		.ifindex = 1, .family = AF_INET, .len = 16, .addr = { 198, 18, 0, 1 }
@@ -234,6 +245,37 @@ table_grows(void **state)
 	assert_int_equal(route_count(table, AF_INET), n + 3);
 }
 
+/* Whoever keeps a hop beyond a burst is told when another would be found. */
+static void
+keepers_of_hops_are_told(void **state)
+{
+	struct route_neigh_info info = {
+		.ifindex = 1,
+		.family = AF_INET,
+		.addr = { 198, 18, 0, 9 },
+		.state = NUD_PERMANENT,
+		.has_lladdr = true,
+		.lladdr = { 2, 0, 0, 0, 0, 9 },
+	};
+	struct route_spec spec = spec_of(0x0a000000, 8, 9);
+	const char *why;
+
+	(void)state;
+	n_moved = 0;
+	assert_int_equal(route_add(table, &spec, ROUTE_CREATE, &why), 0);
+	assert_int_not_equal(n_moved, 0);
+	n_moved = 0;
+	assert_int_equal(route_neigh_set(table, &info, ROUTE_CREATE | ROUTE_REPLACE), 0);
+	assert_int_not_equal(n_moved, 0);
+	n_moved = 0;
+	info.lladdr[5] = 10;
+	assert_int_equal(route_neigh_set(table, &info, ROUTE_CREATE | ROUTE_REPLACE), 0);
+	assert_int_not_equal(n_moved, 0);
+	n_moved = 0;
+	assert_int_equal(route_del(table, &spec), 0);
+	assert_int_not_equal(n_moved, 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -243,6 +285,7 @@ main(void)
 		T(longest_match_agrees_with_a_list),
 		T(a_hop_that_leaves_moves_only_its_own_flows),
 		T(table_grows),
+		T(keepers_of_hops_are_told),
 	};
 
 	test_eal_init("route", "0");
