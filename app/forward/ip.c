@@ -44,7 +44,7 @@ ip_burst_slow(struct burst *b, unsigned int i, enum ip_why why)
 
 	if (b->hops[i] != NULL)
 		item.mtu = (uint16_t)RTE_MIN(b->hops[i]->mtu, (uint32_t)UINT16_MAX);
-	item.m->port = b->stream->rx_port->id;
+	item.m->port = b->rx_port;
 	ip_slow(b->worker, &item);
 }
 
@@ -158,32 +158,14 @@ checksum_is_good(const struct rte_mbuf *m, const struct rte_ipv4_hdr *h)
 	return sum == 0xffff;
 }
 
-/* Checks one packet's header; true if it is to be routed. */
+/* An IPv4 header that may be written to; true if the packet is to be routed. */
 static inline bool
-check(struct burst *b, unsigned int i, uint64_t mac, uint32_t *dst)
+check_header(struct burst *b, unsigned int i, uint32_t *dst)
 {
 	const struct packet_view *view = &b->views[i];
-	struct rte_mbuf *m = b->pkts[i];
-	const struct rte_ipv4_hdr *h;
+	const struct rte_ipv4_hdr *h = ipv4(b, i);
 	uint32_t src;
 
-	if (unlikely(!burst_is_writable(m, HEADERS_MIN))) {
-		if (!burst_make_writable(b, i, HEADERS_MIN)) {
-			burst_drop(b, DROP_IP_NOBUF, i);
-			return false;
-		}
-		m = b->pkts[i];
-	}
-	if (unlikely(m->data_len < RTE_ETHER_HDR_LEN || frame_dst(m) != mac)) {
-		not_ours(b, i);
-		return false;
-	}
-	if (unlikely(view->l3 != PACKET_L3_IPV4 || (view->flags & PACKET_F_L3) == 0 ||
-		    view->n_vlan > 0)) {
-		not_ipv4(b, i);
-		return false;
-	}
-	h = ipv4(b, i);
 	if (unlikely((view->flags & (PACKET_F_CUT | PACKET_F_ROUTED)) != 0)) {
 		burst_drop(b,
 			(view->flags & PACKET_F_CUT) != 0 ? DROP_IP_MALFORMED
@@ -204,16 +186,62 @@ check(struct burst *b, unsigned int i, uint64_t mac, uint32_t *dst)
 	return true;
 }
 
+bool
+ip4_check(struct burst *b, unsigned int i)
+{
+	uint32_t dst;
+
+	if (!burst_is_writable(b->pkts[i], HEADERS_MIN) &&
+		!burst_make_writable(b, i, HEADERS_MIN)) {
+		burst_drop(b, DROP_IP_NOBUF, i);
+		return false;
+	}
+	return check_header(b, i, &dst);
+}
+
+/* Checks one frame; true if it is IPv4, for us, and to be routed. */
+static inline bool
+check(struct burst *b, unsigned int i, uint64_t mac, uint32_t *dst)
+{
+	const struct packet_view *view = &b->views[i];
+	struct rte_mbuf *m = b->pkts[i];
+
+	if (unlikely(!burst_is_writable(m, HEADERS_MIN))) {
+		if (!burst_make_writable(b, i, HEADERS_MIN)) {
+			burst_drop(b, DROP_IP_NOBUF, i);
+			return false;
+		}
+		m = b->pkts[i];
+	}
+	if (unlikely(m->data_len < RTE_ETHER_HDR_LEN || frame_dst(m) != mac)) {
+		not_ours(b, i);
+		return false;
+	}
+	if (unlikely(view->l3 != PACKET_L3_IPV4 || (view->flags & PACKET_F_L3) == 0 ||
+		    view->n_vlan > 0)) {
+		not_ipv4(b, i);
+		return false;
+	}
+	return check_header(b, i, dst);
+}
+
+/* The packets of b->v4, where they are and their destinations; n of them. */
+struct routed {
+	uint32_t dst[PACKET_VECTOR_MAX];
+	uint8_t where[PACKET_VECTOR_MAX];
+	unsigned int n;
+};
+
 static inline void
-check_all(struct burst *b, unsigned int n, uint32_t *dst, uint8_t *where, unsigned int *n_dst)
+check_all(struct burst *b, unsigned int n, struct routed *r)
 {
 	/* Relaxed: an address that changes takes effect with one burst or the next. */
 	uint64_t mac = atomic_load_explicit(&b->stream->rx_port->mac, memory_order_relaxed);
 
-	*n_dst = 0;
+	r->n = 0;
 	for (unsigned int i = 0; i < n; i++) {
-		if (likely(check(b, i, mac, &dst[*n_dst])))
-			where[(*n_dst)++] = (uint8_t)i;
+		if (likely(check(b, i, mac, &r->dst[r->n])))
+			r->where[r->n++] = (uint8_t)i;
 	}
 }
 
@@ -282,7 +310,7 @@ send_fragment(struct burst *b, unsigned int i, struct rte_mbuf *m, const void *d
 	struct packet_view view;
 	struct packet_vector one = { .pkts = &m, .views = &view, .n = 1 };
 
-	m->port = b->stream->rx_port->id;
+	m->port = b->rx_port;
 	m->ol_flags &= ~RTE_MBUF_F_TX_IP_CKSUM;
 	*packet_meta(m, b->worker->meta_offset) = *packet_meta(whole, b->worker->meta_offset);
 	rte_pktmbuf_mtod(m, struct rte_ipv4_hdr *)->hdr_checksum = 0;
@@ -346,7 +374,7 @@ ip_burst_resolve(struct burst *b, unsigned int i, const void *dst)
 		memcpy(item.nexthop, dst, hop->family == AF_INET6 ? 16 : 4);
 	else
 		memcpy(item.nexthop, hop->nexthop, sizeof(item.nexthop));
-	item.m->port = b->stream->rx_port->id;
+	item.m->port = b->rx_port;
 	ip_slow(b->worker, &item);
 }
 
@@ -401,10 +429,15 @@ ip_burst_divert(struct burst *b, unsigned int i, uint8_t ttl, const void *dst)
 }
 
 static inline void
-forward_all(struct burst *b, const uint8_t *where, unsigned int n)
+forward_all(struct burst *b, const struct routed *r)
 {
-	for (unsigned int k = 0; k < n; k++) {
-		unsigned int i = where[k];
+	const struct route_hop *hops[PACKET_VECTOR_MAX];
+
+	route_lookup4(b->worker->app->route, r->dst, hops, r->n);
+	for (unsigned int k = 0; k < r->n; k++)
+		b->hops[r->where[k]] = hops[k];
+	for (unsigned int k = 0; k < r->n; k++) {
+		unsigned int i = r->where[k];
 		const struct route_hop *hop = b->hops[i];
 		struct rte_ipv4_hdr *h = ipv4(b, i);
 
@@ -428,8 +461,9 @@ forward_all(struct burst *b, const uint8_t *where, unsigned int n)
 static uint16_t
 queue_to(const struct burst *b, const struct port *port)
 {
-	return port == b->stream->tx_port ? b->stream->tx_queue
-					  : (uint16_t)(b->worker->id % port->n_txq);
+	if (b->stream != NULL && port == b->stream->tx_port)
+		return b->stream->tx_queue;
+	return (uint16_t)(b->worker->id % port->n_txq);
 }
 
 static void
@@ -481,24 +515,19 @@ send_all(struct burst *b, struct packet_vector *vector)
 static void
 ip_forward(struct worker *worker, const struct stream *stream, struct packet_vector *vector)
 {
-	struct burst b = {
-		.worker = worker, .stream = stream, .pkts = vector->pkts, .views = vector->views
-	};
-	const struct route_hop *hops[PACKET_VECTOR_MAX];
-	uint32_t dst[PACKET_VECTOR_MAX];
-	uint8_t where[PACKET_VECTOR_MAX];
-	unsigned int n;
+	struct burst b = { .worker = worker,
+		.stream = stream,
+		.rx_port = stream->rx_port->id,
+		.pkts = vector->pkts,
+		.views = vector->views };
+	struct routed r;
 
 	packet_vector_parse(vector);
-	check_all(&b, vector->n, dst, where, &n);
-	if (likely(n > 0)) {
-		route_lookup4(worker->app->route, dst, hops, n);
-		for (unsigned int k = 0; k < n; k++)
-			b.hops[where[k]] = hops[k];
-		forward_all(&b, where, n);
-	}
-	if (unlikely(b.v6 != 0))
-		ip6_burst(&b);
+	check_all(&b, vector->n, &r);
+	if (likely(r.n > 0))
+		forward_all(&b, &r);
+	if (unlikely(b.v6 != 0) && (b.v6 = ip6_check(&b, b.v6)) != 0)
+		ip6_route(&b);
 	if (unlikely(b.any_drop != 0))
 		drop_all(&b);
 	send_all(&b, vector);

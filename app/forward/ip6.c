@@ -79,21 +79,29 @@ forward(struct burst *b, unsigned int i)
 	b->forward |= UINT64_C(1) << i;
 }
 
+uint64_t
+ip6_check(struct burst *b, uint64_t mask)
+{
+	unsigned int i;
+
+	packet_mask_for_each (i, mask) {
+		if (!check(b, i))
+			mask &= ~(UINT64_C(1) << i);
+	}
+	return mask;
+}
+
 void
-ip6_burst(struct burst *b)
+ip6_route(struct burst *b)
 {
 	const struct route_hop *hops[PACKET_VECTOR_MAX];
 	uint8_t dst[PACKET_VECTOR_MAX][ROUTE_ADDR_LEN], where[PACKET_VECTOR_MAX];
 	unsigned int i, n = 0;
 
 	packet_mask_for_each (i, b->v6) {
-		if (!check(b, i))
-			continue;
 		memcpy(dst[n], ipv6(b, i)->dst_addr, sizeof(dst[n]));
 		where[n++] = (uint8_t)i;
 	}
-	if (n == 0)
-		return;
 	route_lookup6(b->worker->app->route, dst, hops, n);
 	for (unsigned int k = 0; k < n; k++) {
 		b->hops[where[k]] = hops[k];

@@ -19,11 +19,13 @@
 
 struct burst {
 	struct worker *worker;
-	const struct stream *stream;
+	const struct stream *stream; /* NULL: did not come from a queue just now */
+	uint16_t rx_port; /* that they came in by, or IP_OWN */
 	struct rte_mbuf **pkts;
 	struct packet_view *views;
 	const struct route_hop *hops[PACKET_VECTOR_MAX];
-	uint64_t v6; /* mask: IPv6, to be checked */
+	uint64_t v4; /* mask: IPv4, checked, to be routed */
+	uint64_t v6; /* mask: IPv6, to be routed once ip6_check() has seen them */
 	uint64_t forward; /* mask: to be sent */
 	uint64_t dropped[DROP_MAX - DROP_NOT_FOR_US];
 	uint64_t any_drop;
@@ -75,8 +77,15 @@ ip_burst_follow(const struct burst *b, unsigned int i, const struct route_hop *h
 	return hop;
 }
 
-/* ip6.c: checks the packets of b->v6 and puts those to be sent into b->forward. */
-void ip6_burst(struct burst *b);
+/*
+ * ip.c: headers of b->v4's kind, of a frame for us. True if the packet is to be routed; else it is
+ * dropped by name.
+ */
+bool ip4_check(struct burst *b, unsigned int i);
+/* ip6.c: takes what is not to be routed out of `mask`. */
+uint64_t ip6_check(struct burst *b, uint64_t mask);
+/* Routes the packets of b->v6; those to be sent are in b->forward then. */
+void ip6_route(struct burst *b);
 
 /* rte_pktmbuf_trim() cuts within the last segment only. */
 void ip_trim_segments(struct rte_mbuf *m, uint32_t end);
