@@ -4,7 +4,7 @@
 # Read by the other scripts: what has to be installed, and how.
 
 # To build and run; libdpdk-dev brings DPDK and all its drivers.
-build_packages="gcc libbsd-dev libc6-dev libdpdk-dev libmnl-dev libpcap-dev meson ninja-build pkg-config iproute2"
+build_packages="gcc libbsd-dev libc6-dev libdpdk-dev libipsec-mb-dev libmnl-dev libpcap-dev meson ninja-build pkg-config iproute2"
 demo_packages="$build_packages python3-scapy tshark"
 test_packages="$demo_packages clang-14 clang-format-14 codespell git libcmocka-dev libclang-rt-14-dev mandoc
 	python3-cryptography python3-pytest spin strace qemu-system-x86 busybox-static"

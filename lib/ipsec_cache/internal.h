@@ -28,6 +28,7 @@ struct ipsec_cache {
 	struct ipsec_spd *spd;
 	struct ipsec_acquires *acquires;
 	struct ipsec_cache_worker **workers;
+	struct ipsec_ciphers *ciphers; /* cipher.h; worker.c makes it */
 	void (*listener)(void *arg, enum ipsec_cache_event event, const void *object);
 	void *listener_arg;
 	uint64_t generation;
@@ -37,6 +38,7 @@ struct ipsec_cache {
 	_Atomic uint64_t epoch __rte_cache_aligned;
 	_Atomic uint32_t uses; /* IPSEC_USES_*; changed before the epoch is bumped */
 	_Atomic uint32_t starts; /* rehome: homes of an older start are none */
+	_Atomic uint32_t seconds; /* since 1970, of the last tick: when SAs were used */
 	_Atomic bool active;
 };
 
@@ -95,6 +97,10 @@ struct ipsec_rt_usage {
 	uint64_t first_used; /* seconds since 1970 */
 	uint64_t oseq, seq;
 	bool exhausted; /* the last sequence number is used up, or a hard limit was hit */
+	/* A valid packet came from elsewhere than the SA's peer (NAT-T): where from. */
+	bool moved;
+	xfrm_address_t saddr;
+	__be16 sport;
 };
 void ipsec_rt_usage(const struct ipsec_cache_rt *rt, struct ipsec_rt_usage *usage);
 /* Bytes of inner packet that fit a link of that MTU. */
@@ -146,7 +152,15 @@ void ipsec_acquire_tick(struct ipsec_cache *ic);
 
 /* --- worker.c --- */
 
+/* Handles only. Before any SA is made; conf, epoch and starts are set by then. 0 or -ENOMEM. */
 int ipsec_workers_create(struct ipsec_cache *ic);
+/*
+ * Tables for packets. To be called again and again before an SA, a policy or a blocking default is
+ * published and `active` is set. 0, or -ENOMEM and nothing changed.
+ */
+int ipsec_workers_start(struct ipsec_cache *ic);
+/* Adds up what workers counted. */
+void ipsec_workers_stats(const struct ipsec_cache *ic, struct ipsec_cache_stats *stats);
 void ipsec_workers_destroy(struct ipsec_cache *ic);
 
 #endif /* IPSEC_CACHE_INTERNAL_H */
