@@ -21,6 +21,11 @@
 
 #define RECLAIM_MS 10 /* between looks at deferred frees, while there are any */
 #define TICK_MS 100 /* otherwise: links, idleness, statistics */
+/*
+ * Between ticks while requests come one after the other: a tick for each would cost the requests
+ * time, and the workers the cache lines in which they report quiescence.
+ */
+#define TICK_MIN_MS 1
 
 enum source {
 	SOURCE_SIGNAL,
@@ -35,6 +40,7 @@ struct control {
 	bool idle_watch;
 	uint64_t idle_since, idle_seen; /* TSC, packets received */
 	uint64_t next_links, next_stats;
+	uint64_t next_tick; /* not before, if there was something else to do */
 };
 
 static void
@@ -205,6 +211,7 @@ turn(struct control *c, bool with_prompt)
 {
 	struct epoll_event events[4];
 	int timeout = rcu_pending(c->app->rcu) > 0 ? RECLAIM_MS : TICK_MS;
+	uint64_t now;
 	int n;
 
 	if (c->idle_watch && timeout > (int)c->app->opt.idle_exit / 4)
@@ -226,6 +233,10 @@ turn(struct control *c, bool with_prompt)
 			break;
 		}
 	}
+	now = rte_get_timer_cycles();
+	if (n > 0 && now < c->next_tick)
+		return;
+	c->next_tick = now + TICK_MIN_MS * rte_get_timer_hz() / 1000;
 	control_tick(c);
 }
 
