@@ -364,10 +364,11 @@ handle_rest(struct netlink_client *client)
 	client->rest = NULL;
 }
 
-void
+bool
 netlink_client_readable(struct netlink_client *client)
 {
 	struct netlink_server *server = client->server;
+	bool found = false;
 
 	client->answered = false;
 	for (unsigned int i = 0; i < CLIENT_BUDGET; i++) {
@@ -378,6 +379,7 @@ netlink_client_readable(struct netlink_client *client)
 			(client->answered && !client->deaf))
 			break;
 		n = recv(client->fd, server->rx, sizeof(server->rx), MSG_DONTWAIT | MSG_TRUNC);
+		found = found || n >= 0 || errno == ECONNRESET;
 		if (n > 0 && (size_t)n > sizeof(server->rx))
 			refuse_length(client, (const struct nlmsghdr *)(const void *)server->rx,
 				sizeof(server->rx), -EMSGSIZE);
@@ -395,6 +397,7 @@ netlink_client_readable(struct netlink_client *client)
 		}
 	}
 	netlink_client_watch(client);
+	return found || client->dead;
 }
 
 static void

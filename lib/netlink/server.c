@@ -21,6 +21,8 @@
 #define ACCEPT_BUDGET 16
 /* Of clients served before the caller has its turn. */
 #define ROUNDS 4
+/* Dispatches in a row that only look at the one client there is; then who knocks has a chance. */
+#define ALONE_MAX 64
 
 struct netlink_server *
 netlink_server_create(const struct netlink_conf *conf, char *error, size_t size)
@@ -166,9 +168,30 @@ serve_ready(struct netlink_server *server)
 	return n;
 }
 
+/*
+ * One client alone that waits for nothing but its next answer, as tc -b is: if anything is ready,
+ * it is that, and reading it tells as much as asking epoll would. False: it was something else.
+ */
+static bool
+serve_alone(struct netlink_server *server)
+{
+	struct netlink_client *client = LIST_FIRST(&server->clients);
+
+	if (server->n_clients != 1 || client->events != EPOLLIN || server->alone++ == ALONE_MAX ||
+		!netlink_client_readable(client)) {
+		server->alone = 0;
+		return false;
+	}
+	if (server->any_dead)
+		bury_dead(server);
+	return true;
+}
+
 void
 netlink_server_dispatch(struct netlink_server *server)
 {
+	if (serve_alone(server))
+		return;
 	/* Where several ask, some have asked again by now; one alone is still reading its answer.
 	 */
 	for (unsigned int i = 0; i < ROUNDS && serve_ready(server) > 1; i++)

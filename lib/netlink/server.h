@@ -82,6 +82,7 @@ struct netlink_server {
 	int spare; /* a descriptor to give up for refusing a client when there are no more */
 	LIST_HEAD(, netlink_client) clients;
 	unsigned int n_clients;
+	unsigned int alone; /* dispatches in a row that looked at the only client */
 	bool any_dead;
 	uint32_t next_portid; /* counts down when the pid is taken */
 	uint32_t members[NETLINK_PROTOCOLS][NETLINK_GROUPS_MAX + 1]; /* clients in each group */
@@ -109,7 +110,8 @@ int netlink_client_create(struct netlink_server *server, int fd);
 /* Has it destroyed at the end of the dispatch under way, or in the next. */
 void netlink_client_kill(struct netlink_client *client);
 void netlink_client_destroy(struct netlink_client *client);
-void netlink_client_readable(struct netlink_client *client);
+/* Reads and serves a few datagrams. False: there was none, and nobody left. */
+bool netlink_client_readable(struct netlink_client *client);
 void netlink_client_writable(struct netlink_client *client);
 /* The other end is closed: serves what was sent before. */
 void netlink_client_hangup(struct netlink_client *client);
