@@ -192,6 +192,18 @@ device_create(const struct netlink_dev *dev)
 	return device;
 }
 
+/* The device if it was asked for before. It leaves the list when it is gone. */
+static struct tc_device *
+device_known(const struct tc_state *state, uint32_t ifindex)
+{
+	struct tc_device *device;
+
+	TAILQ_FOREACH (device, &state->devices, next)
+		if (device->ifindex == ifindex)
+			break;
+	return device;
+}
+
 /* What is kept of a device; made when it is first asked for. NULL: no memory. */
 struct tc_device *
 tc_device_get(struct netlink_server *server, const struct netlink_dev *dev)
@@ -199,9 +211,8 @@ tc_device_get(struct netlink_server *server, const struct netlink_dev *dev)
 	struct tc_state *state = netlink_family_state(server, &tc_family);
 	struct tc_device *device;
 
-	TAILQ_FOREACH (device, &state->devices, next)
-		if (device->ifindex == dev->ifindex)
-			return device;
+	if ((device = device_known(state, dev->ifindex)) != NULL)
+		return device;
 	if ((device = device_create(dev)) != NULL)
 		TAILQ_INSERT_TAIL(&state->devices, device, next);
 	return device;
@@ -325,6 +336,7 @@ int
 tc_block_find(
 	struct netlink_request *req, const struct tcmsg *tcm, bool dump, struct tc_block **block)
 {
+	const struct tc_state *state = netlink_family_state(req->server, &tc_family);
 	uint32_t parent = tcm->tcm_parent;
 	struct tc_device *device;
 	struct netlink_dev dev;
@@ -333,9 +345,12 @@ tc_block_find(
 
 	if ((uint32_t)tcm->tcm_ifindex == TCM_IFINDEX_MAGIC_BLOCK)
 		return netlink_fail(req, -EOPNOTSUPP, NULL, "Shared blocks are not supported");
-	if ((ret = netlink_dev_by_index(req, (uint32_t)tcm->tcm_ifindex, &dev)) != 0)
+	/* Filters come by the million: a device is looked at the first time only. */
+	device = req->devmap == NULL ? device_known(state, (uint32_t)tcm->tcm_ifindex) : NULL;
+	if (device == NULL &&
+		(ret = netlink_dev_by_index(req, (uint32_t)tcm->tcm_ifindex, &dev)) != 0)
 		return ret;
-	if ((device = tc_device_get(req->server, &dev)) == NULL)
+	if (device == NULL && (device = tc_device_get(req->server, &dev)) == NULL)
 		return netlink_fail(req, -ENOMEM, NULL, "No memory for the device's qdiscs");
 	q = parent == 0 ? device->root : tc_qdisc_lookup(device, TC_H_MAJ(parent));
 	if (q == NULL)
@@ -406,12 +421,9 @@ static void
 tc_dev_gone(struct netlink_server *server, void *arg, uint32_t ifindex)
 {
 	struct tc_state *state = arg;
-	struct tc_device *device;
+	struct tc_device *device = device_known(state, ifindex);
 
 	(void)server;
-	TAILQ_FOREACH (device, &state->devices, next)
-		if (device->ifindex == ifindex)
-			break;
 	if (device == NULL)
 		return;
 	TAILQ_REMOVE(&state->devices, device, next);
