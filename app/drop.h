@@ -55,7 +55,10 @@
 	X(ND_MALFORMED, "nd_malformed", "neighbour discovery that RFC 4861 says to discard") \
 	X(ND_IGNORED, "nd_ignored", "router discovery and redirects") \
 	X(FRAG_EXPIRED, "frag_expired", \
-		"a fragment for us whose packet was not completed, or overlapped") \
+		"a fragment for us whose packet was not completed in time") \
+	X(FRAG_OVERLAP, "frag_overlap", "fragments for us that overlap or contradict each other") \
+	X(FRAG_DUPLICATE, "frag_duplicate", "a fragment for us that was there already") \
+	X(FRAG_LIMIT, "frag_limit", "a fragment for us that made room for newer ones") \
 	X(NEIGH_FULL, "neigh_full", "too many neighbours are being looked for") \
 	X(NEIGH_QUEUE, "neigh_queue", "made room in the queue of a neighbour that is looked for") \
 	X(NEIGH_FAILED, "neigh_failed", "the neighbour does not answer")

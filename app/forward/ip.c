@@ -140,6 +140,17 @@ is_martian(uint32_t addr)
 	return top - 1 >= 223 || top == 127;
 }
 
+/* A header with options, which may lie in several segments. */
+static bool __rte_noinline
+options_checksum_is_good(const struct rte_mbuf *m, const struct rte_ipv4_hdr *h)
+{
+	uint32_t off = (uint32_t)((const uint8_t *)h - rte_pktmbuf_mtod(m, const uint8_t *));
+	uint8_t len = rte_ipv4_hdr_len(h), buf[60];
+	const void *whole = packet_read(m, off, len, buf);
+
+	return whole != NULL && rte_raw_cksum(whole, len) == 0xffff;
+}
+
 static inline bool
 checksum_is_good(const struct rte_mbuf *m, const struct rte_ipv4_hdr *h)
 {
@@ -149,7 +160,7 @@ checksum_is_good(const struct rte_mbuf *m, const struct rte_ipv4_hdr *h)
 	if ((m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_GOOD)
 		return true;
 	if (unlikely(h->version_ihl != 0x45))
-		return rte_ipv4_cksum(h) == h->hdr_checksum;
+		return options_checksum_is_good(m, h);
 	memcpy(word, h, sizeof(word));
 	sum = (uint64_t)word[0] + word[1] + word[2] + word[3] + word[4];
 	sum = (sum & UINT32_MAX) + (sum >> 32);

@@ -22,8 +22,7 @@
 
 struct app;
 struct port;
-struct rte_ip_frag_death_row;
-struct rte_ip_frag_tbl;
+struct reassembly;
 struct rte_ring;
 struct worker;
 
@@ -72,8 +71,8 @@ struct router {
 	/* Control thread only. */
 	struct ip_bucket errors;
 	uint16_t id; /* of the IPv4 packets that we make */
-	struct rte_ip_frag_tbl *fragments; /* made with the first fragment for us */
-	struct rte_ip_frag_death_row *death_row;
+	uint64_t now; /* ms: of the last ip_control() */
+	struct reassembly *fragments; /* made with the first fragment for us */
 };
 
 /* A port that a packet never came in by: one of our own. */
@@ -117,6 +116,9 @@ void ip_arp_solicit(struct router *ip, const struct route_neigh_info *neigh, boo
 
 /* ip_icmp.c: takes m over. */
 void ip_icmp_receive(struct router *ip, struct rte_mbuf *m, const struct packet_view *view);
+/* The one's-complement sum of len bytes that are there, whatever segments they lie in; not folded
+ * beyond 32 bits, not inverted. */
+uint32_t ip_sum(const struct rte_mbuf *m, uint32_t off, uint32_t len);
 /* Answers m with an error if that is allowed. */
 void ip_icmp_error(struct router *ip, const struct rte_mbuf *m, const struct packet_view *view,
 	uint8_t type, uint8_t code, uint32_t rest);
@@ -129,8 +131,8 @@ bool ip_may_send_error(struct router *ip);
  */
 struct rte_mbuf *
 ip_reassemble(struct router *ip, struct rte_mbuf *m, const struct packet_view *view);
-/* Drops what waited too long. */
-void ip_reassembly_tick(struct router *ip);
+/* Drops what waited too long, and says so to its sender. */
+void ip_reassembly_tick(struct router *ip, uint64_t now_ms);
 void ip_reassembly_destroy(struct router *ip);
 
 #endif /* APP_FORWARD_IP_H */

@@ -170,13 +170,33 @@ echo_reply(struct router *ip, struct rte_mbuf *m, const struct packet_view *view
 	ip_output(ip, m, AF_INET, &to, view->l3_off);
 }
 
+/* rte_raw_cksum_mbuf() errs where a segment begins at an odd offset. */
+uint32_t
+ip_sum(const struct rte_mbuf *m, uint32_t off, uint32_t len)
+{
+	uint32_t sum = 0, done = 0;
+
+	for (; m != NULL && done < len; m = m->next) {
+		uint32_t here = m->data_len > off ? RTE_MIN(m->data_len - off, len - done) : 0;
+		uint16_t part;
+
+		if (here > 0) {
+			part = rte_raw_cksum(rte_pktmbuf_mtod_offset(m, const void *, off), here);
+			sum += (done & 1) != 0 ? rte_bswap16(part) : part;
+		}
+		off -= RTE_MIN(off, (uint32_t)m->data_len);
+		done += here;
+	}
+	return sum;
+}
+
 static bool
 icmp_sum_is_good(const struct rte_mbuf *m, const struct packet_view *view)
 {
-	uint16_t sum;
+	uint32_t sum = ip_sum(m, view->l4_off, view->l3_end - view->l4_off);
 
-	return rte_raw_cksum_mbuf(m, view->l4_off, view->l3_end - view->l4_off, &sum) == 0 &&
-		sum == 0xffff;
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16) == 0xffff;
 }
 
 void

@@ -11,7 +11,7 @@
 #include <rte_ip.h>
 
 #include "app.h"
-#include "forward/ip.h"
+#include "forward/ip_burst.h"
 #include "forward/ip_icmp6.h"
 
 #define ERROR_LEN_MAX 1280 /* of the whole packet: RFC 4443 2.4 (c) */
@@ -54,6 +54,7 @@ deserves_error(
 	const struct rte_mbuf *m, const struct packet_view *view, const struct rte_ipv6_hdr *h)
 {
 	static const uint8_t none[16];
+	uint32_t off = view->stop == PACKET_STOP_NONE ? view->l4_off : view->rest_off;
 	uint8_t buf[1];
 	const uint8_t *p;
 
@@ -62,9 +63,9 @@ deserves_error(
 		return false;
 	if ((view->flags & PACKET_F_FRAGMENT) != 0 && (view->flags & PACKET_F_FIRST_FRAG) == 0)
 		return false;
-	if (view->stop != PACKET_STOP_NONE || view->l4_proto != IPPROTO_ICMPV6)
+	if (off == 0 || view->l4_proto != IPPROTO_ICMPV6)
 		return true;
-	p = packet_read(m, view->l4_off, 1, buf);
+	p = packet_read(m, off, 1, buf);
 	return p != NULL && *p >= ICMP6_INFOMSG_MASK && *p != ND_REDIRECT;
 }
 
@@ -133,7 +134,7 @@ echo_reply(struct router *ip, struct rte_mbuf *m, const struct packet_view *view
 	memcpy(h->dst_addr, to, sizeof(to));
 	h->hop_limits = HOP_LIMIT;
 	m->port = IP_OWN;
-	rte_pktmbuf_trim(m, (uint16_t)(m->pkt_len - view->l3_end));
+	ip_trim_segments(m, view->l3_end);
 	if (to[0] == 0xfe && (to[1] & 0xc0) == 0x80 && port != NULL)
 		ip_output_to(ip, m, port->ifindex, AF_INET6, to, view->l3_off);
 	else
@@ -150,14 +151,21 @@ sum_is_good(const struct rte_mbuf *m, const struct packet_view *view)
 	memcpy(pseudo.src_addr, rte_pktmbuf_mtod_offset(m, const void *, view->src_off), 16);
 	memcpy(pseudo.dst_addr, rte_pktmbuf_mtod_offset(m, const void *, view->dst_off), 16);
 	pseudo.payload_len = rte_cpu_to_be_16((uint16_t)len);
-	sum = rte_raw_cksum(rte_pktmbuf_mtod_offset(m, const void *, view->l4_off), len);
+	sum = ip_sum(m, view->l4_off, len);
 	sum += rte_ipv6_phdr_cksum(&pseudo, 0);
 	sum = (sum & 0xffff) + (sum >> 16);
-	return sum == 0xffff;
+	return (sum & 0xffff) + (sum >> 16) == 0xffff;
+}
+
+static bool
+is_neighbour_discovery(const struct icmp6_hdr *icmp)
+{
+	return icmp->icmp6_type >= ND_ROUTER_SOLICIT && icmp->icmp6_type <= ND_REDIRECT;
 }
 
 void
-ip_icmp6_receive(struct router *ip, struct rte_mbuf *m, const struct packet_view *view)
+ip_icmp6_receive(
+	struct router *ip, struct rte_mbuf *m, const struct packet_view *view, bool was_fragments)
 {
 	const struct icmp6_hdr *icmp;
 	const uint8_t *dst;
@@ -167,7 +175,8 @@ ip_icmp6_receive(struct router *ip, struct rte_mbuf *m, const struct packet_view
 		ip_drop(ip, DROP_NO_HOST_PATH, m);
 		return;
 	}
-	if (rte_pktmbuf_linearize(m) != 0) {
+	/* What was put together from fragments is a chain, its headers in front. */
+	if (m->data_len < view->l4_off + sizeof(*icmp) && rte_pktmbuf_linearize(m) != 0) {
 		ip_drop(ip, DROP_IP_NOBUF, m);
 		return;
 	}
@@ -177,7 +186,9 @@ ip_icmp6_receive(struct router *ip, struct rte_mbuf *m, const struct packet_view
 	}
 	icmp = rte_pktmbuf_mtod_offset(m, const struct icmp6_hdr *, view->l4_off);
 	dst = rte_pktmbuf_mtod_offset(m, const uint8_t *, view->l3_off + 24);
-	if (icmp->icmp6_type >= ND_ROUTER_SOLICIT && icmp->icmp6_type <= ND_REDIRECT)
+	if (is_neighbour_discovery(icmp) && was_fragments)
+		ip_drop(ip, DROP_ND_MALFORMED, m); /* RFC 6980 */
+	else if (is_neighbour_discovery(icmp))
 		ip_nd_receive(ip, m, view);
 	else if (icmp->icmp6_type == ICMP6_ECHO_REQUEST && icmp->icmp6_code == 0 && dst[0] != 0xff)
 		echo_reply(ip, m, view);

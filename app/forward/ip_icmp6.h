@@ -12,7 +12,8 @@
 struct rte_ipv6_hdr;
 
 /* Takes m over. */
-void ip_icmp6_receive(struct router *ip, struct rte_mbuf *m, const struct packet_view *view);
+void ip_icmp6_receive(
+	struct router *ip, struct rte_mbuf *m, const struct packet_view *view, bool was_fragments);
 /* Answers m with an error if that is allowed. */
 void ip_icmp6_error(struct router *ip, const struct rte_mbuf *m, const struct packet_view *view,
 	uint8_t type, uint8_t code, uint32_t rest);
@@ -25,7 +26,7 @@ struct rte_ipv6_hdr *ip_icmp6_make(struct router *ip, struct rte_mbuf **mp, uint
 /* The checksum of what stands behind the header; its field is zero. */
 uint16_t ip_icmp6_sum(const struct rte_ipv6_hdr *h, const void *icmp);
 
-/* ip_nd.c: linear, its sum checked; takes m over. */
+/* ip_nd.c: its sum is checked; takes m over. */
 void ip_nd_receive(struct router *ip, struct rte_mbuf *m, const struct packet_view *view);
 void ip_nd_solicit(struct router *ip, const struct route_neigh_info *neigh, bool unicast);
 

@@ -164,14 +164,21 @@ ip_nd_receive(struct router *ip, struct rte_mbuf *m, const struct packet_view *v
 	const struct port *port = port_get(ip->app, m->port);
 	const struct route_dev *dev =
 		port == NULL ? NULL : route_dev_find(ip->app->route, port->ifindex);
-	const struct rte_ether_hdr *eth = rte_pktmbuf_mtod(m, const struct rte_ether_hdr *);
-	const struct rte_ipv6_hdr *h =
-		rte_pktmbuf_mtod_offset(m, const struct rte_ipv6_hdr *, view->l3_off);
-	const void *nd = rte_pktmbuf_mtod_offset(m, const void *, view->l4_off);
-	const struct icmp6_hdr *icmp = nd;
 	size_t len = view->l3_end - view->l4_off;
-	bool good = dev != NULL && h->hop_limits == HOP_LIMIT && icmp->icmp6_code == 0;
+	const struct rte_ether_hdr *eth;
+	const struct rte_ipv6_hdr *h;
+	const struct icmp6_hdr *icmp;
+	const void *nd;
+	bool good;
 
+	if (rte_pktmbuf_linearize(m) != 0) {
+		ip_drop(ip, DROP_IP_NOBUF, m);
+		return;
+	}
+	eth = rte_pktmbuf_mtod(m, const struct rte_ether_hdr *);
+	h = rte_pktmbuf_mtod_offset(m, const struct rte_ipv6_hdr *, view->l3_off);
+	icmp = nd = rte_pktmbuf_mtod_offset(m, const void *, view->l4_off);
+	good = dev != NULL && h->hop_limits == HOP_LIMIT && icmp->icmp6_code == 0;
 	if (good && icmp->icmp6_type == ND_NEIGHBOR_SOLICIT)
 		good = solicited(ip, dev, eth, h, nd, len);
 	else if (good && icmp->icmp6_type == ND_NEIGHBOR_ADVERT)

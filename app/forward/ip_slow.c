@@ -15,6 +15,7 @@
 #include <rte_icmp.h>
 #include <rte_ip.h>
 #include <rte_ip_frag.h>
+#include <rte_random.h>
 #include <rte_ring_elem.h>
 
 #include "app.h"
@@ -27,6 +28,7 @@
 #define SLOW_BUDGET 256 /* packets in one go */
 #define POLL_MS 1 /* while workers may hand something over */
 #define BURST 32
+#define PARTS_MAX 128 /* fragments of a packet of ours: 64 KiB by an MTU of 576 */
 
 static uint64_t
 now_ms(void)
@@ -281,29 +283,44 @@ output_header(struct rte_mbuf *m, uint16_t type)
 	eth->ether_type = rte_cpu_to_be_16(type);
 }
 
+/* What librte_ip_frag leaves to its caller: the sum, or a number that tells packets apart. */
+static void
+finish_fragment(struct rte_mbuf *m, uint8_t family, uint32_t id)
+{
+	struct rte_ipv4_hdr *h4 = rte_pktmbuf_mtod(m, struct rte_ipv4_hdr *);
+
+	if (family == AF_INET6) {
+		rte_pktmbuf_mtod_offset(
+			m, struct rte_ipv6_fragment_ext *, sizeof(struct rte_ipv6_hdr))
+			->id = id;
+		return;
+	}
+	h4->hdr_checksum = 0;
+	h4->hdr_checksum = rte_ipv4_cksum(h4);
+}
+
 /* A packet of ours that is too long for the way: an echo reply, as a rule. */
 static void
 output_fragments(struct router *ip, struct rte_mbuf *m, uint32_t ifindex, uint8_t family,
 	const void *nexthop, uint32_t l3_off, uint32_t mtu)
 {
-	struct rte_mbuf *parts[64];
+	uint32_t id = (uint32_t)rte_rand();
+	struct rte_mbuf *parts[PARTS_MAX];
+	uint16_t size = (uint16_t)RTE_MIN(mtu, 0xffffu);
 	int n;
 
-	if (family != AF_INET || rte_pktmbuf_adj(m, (uint16_t)l3_off) == NULL) {
-		ip_drop(ip, DROP_IP_TOO_BIG, m);
-		return;
-	}
-	n = rte_ipv4_fragment_packet(
-		m, parts, RTE_DIM(parts), (uint16_t)RTE_MIN(mtu, 0xffffu), m->pool, m->pool);
+	if (rte_pktmbuf_adj(m, (uint16_t)l3_off) == NULL)
+		n = -1;
+	else if (family == AF_INET6)
+		n = rte_ipv6_fragment_packet(m, parts, PARTS_MAX, size, m->pool, m->pool);
+	else
+		n = rte_ipv4_fragment_packet(m, parts, PARTS_MAX, size, m->pool, m->pool);
 	if (n <= 0)
 		ip_drop(ip, DROP_IP_NOBUF, m);
 	else
 		rte_pktmbuf_free(m); /* its fragments hold on to its bytes */
 	for (int i = 0; i < n; i++) {
-		struct rte_ipv4_hdr *h = rte_pktmbuf_mtod(parts[i], struct rte_ipv4_hdr *);
-
-		h->hdr_checksum = 0;
-		h->hdr_checksum = rte_ipv4_cksum(h);
+		finish_fragment(parts[i], family, id);
 		parts[i]->port = IP_OWN;
 		parts[i]->ol_flags &= ~RTE_MBUF_F_TX_IP_CKSUM;
 		*packet_meta(parts[i], ip->app->meta_offset) = (struct packet_meta){ 0 };
@@ -311,7 +328,8 @@ output_fragments(struct router *ip, struct rte_mbuf *m, uint32_t ifindex, uint8_
 			ip_drop(ip, DROP_IP_NOBUF, parts[i]);
 			continue;
 		}
-		output_header(parts[i], RTE_ETHER_TYPE_IPV4);
+		output_header(
+			parts[i], family == AF_INET6 ? RTE_ETHER_TYPE_IPV6 : RTE_ETHER_TYPE_IPV4);
 		ip_output_to(ip, parts[i], ifindex, family, nexthop, RTE_ETHER_HDR_LEN);
 	}
 }
@@ -360,13 +378,15 @@ ip_output(struct router *ip, struct rte_mbuf *m, uint8_t family, const void *dst
 static void
 local(struct router *ip, struct rte_mbuf *m, struct packet_view *view)
 {
-	if ((view->flags & PACKET_F_FRAGMENT) != 0) {
+	bool fragment = (view->flags & PACKET_F_FRAGMENT) != 0;
+
+	if (fragment) {
 		if ((m = ip_reassemble(ip, m, view)) == NULL)
 			return;
 		packet_view_parse(m, view);
 	}
 	if (view->l3 == PACKET_L3_IPV6)
-		ip_icmp6_receive(ip, m, view);
+		ip_icmp6_receive(ip, m, view, fragment);
 	else
 		ip_icmp_receive(ip, m, view);
 }
@@ -402,11 +422,12 @@ ip_control(struct app *a)
 {
 	struct ip_item items[BURST];
 	unsigned int n, served = 0;
+	uint64_t now = now_ms();
 
 	if (a->ip == NULL)
 		return;
-	route_tick(a->route, now_ms());
-	ip_reassembly_tick(a->ip);
+	route_tick(a->route, now);
+	ip_reassembly_tick(a->ip, now);
 	do {
 		n = rte_ring_dequeue_burst_elem(a->ip->slow, items, sizeof(items[0]), BURST, NULL);
 		for (unsigned int i = 0; i < n; i++)

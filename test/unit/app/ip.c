@@ -17,8 +17,7 @@
 #include <rte_icmp.h>
 #include <rte_ip.h>
 
-#include "dataplane.h"
-#include "forward/ip.h"
+#include "router.h"
 
 #define IP_LEN 32
 
@@ -28,28 +27,6 @@ static const uint8_t peer[6] = { 0x02, 0, 0, 0, 0xaa, 1 };
 static const uint8_t plain[60] = { 0, 0, 0, 0, 0, 0, 0x02, 0, 0, 0, 0xbb, 9, 0x08, 0x00, 0x45, 0, 0,
 	IP_LEN, 0x12, 0x34, 0, 0, 64, 17, 0, 0, 192, 0, 2, 9, 198, 51, 100, 2, 0x03, 0xe8, 0, 9, 0,
 	12, 0x35, 0xd0, 'm', 'i', 'l', 'l', 0xee, 0xee };
-
-static void
-mac_of(unsigned int port, uint8_t mac[6])
-{
-	struct rte_ether_addr addr;
-
-	assert_int_equal(rte_eth_macaddr_get((uint16_t)app.ports[port].id, &addr), 0);
-	memcpy(mac, addr.addr_bytes, 6);
-}
-
-static struct rte_ipv4_hdr *
-ip_of(uint8_t *frame)
-{
-	return (void *)(frame + RTE_ETHER_HDR_LEN);
-}
-
-static void
-sum(uint8_t *frame)
-{
-	ip_of(frame)->hdr_checksum = 0;
-	ip_of(frame)->hdr_checksum = rte_ipv4_cksum(ip_of(frame));
-}
 
 /* The plain frame, addressed to port 0. */
 static void
@@ -75,9 +52,7 @@ static int
 open_two(void **state)
 {
 	(void)state;
-	dataplane_open(2);
-	dataplane_command("set fwd ip");
-	app.workers[0].mode = app.mode;
+	router_open();
 	dataplane_command("ip addr add 192.0.2.1/24 dev p0");
 	dataplane_command("ip addr add 203.0.113.1/24 dev p1");
 	return 0;
@@ -89,15 +64,6 @@ close_all(void **state)
 	(void)state;
 	dataplane_close();
 	return 0;
-}
-
-/* The worker, the control thread, the worker again: what one hands to the other comes out. */
-static void
-turns(void)
-{
-	dataplane_turn();
-	ip_control(&app);
-	dataplane_turn();
 }
 
 static void
@@ -195,6 +161,98 @@ each_bad_packet_has_its_reason(void **state)
 			rte_pktmbuf_free(m);
 	}
 	assert_int_equal(dataplane_drops_all(), RTE_DIM(cases));
+}
+
+/* The plain frame with `len` bytes of options, a multiple of four, in its header. */
+static uint32_t
+frame_with_options(uint8_t frame[100], const void *options, uint32_t len)
+{
+	frame_to_us(frame);
+	memmove(frame + 34 + len, frame + 34, IP_LEN - 20);
+	memcpy(frame + 34, options, len);
+	frame[14] = (uint8_t)(0x45 + len / 4);
+	frame[17] = (uint8_t)(IP_LEN + len);
+	sum(frame);
+	return RTE_ETHER_HDR_LEN + IP_LEN + len;
+}
+
+static void
+options_pass_but_source_routes(void **state)
+{
+	static const struct {
+		const char *options;
+		uint32_t len;
+		enum drop_reason reason; /* DROP_MAX: none */
+	} cases[] = {
+		{ "\x01\x01\x01\x01", 4, DROP_MAX },
+		{ "\x94\x04\0\0", 4, DROP_MAX }, /* router alert */
+		{ "\x07\x07\x04\0\0\0\0\0", 8, DROP_MAX }, /* record route */
+		{ "\x83\x07\x08\xc0\0\x02\x01\0", 8, DROP_MAX }, /* a loose one, at its end */
+		{ "\x83\x07\x04\xc0\0\x02\x01\0", 8, DROP_IP_SOURCE_ROUTE },
+		{ "\x89\x07\x04\xc0\0\x02\x01\0", 8, DROP_IP_SOURCE_ROUTE },
+		{ "\x01\x89\x07\x04\xc0\0\x02\x01", 8, DROP_IP_SOURCE_ROUTE },
+	};
+
+	(void)state;
+	dataplane_command("ip route add 198.51.100.0/24 via 203.0.113.2");
+	dataplane_command("ip neigh add 203.0.113.2 lladdr 02:00:00:00:aa:01 dev p1");
+	for (size_t i = 0; i < RTE_DIM(cases); i++) {
+		uint8_t in[100], out[100];
+		uint32_t len = frame_with_options(in, cases[i].options, cases[i].len);
+
+		for (uint32_t cut = 0; cut < len; cut += 3) {
+			uint64_t before = dataplane_drops_all();
+
+			dataplane_inject_cut(0, in, len, cut);
+			turns();
+			if (cases[i].reason != DROP_MAX) {
+				assert_int_equal(dataplane_drops_all(), before + 1);
+				continue;
+			}
+			memcpy(out, in, len);
+			memcpy(out, peer, 6);
+			mac_of(1, out + 6);
+			ip_of(out)->time_to_live--;
+			sum(out);
+			dataplane_expect(1, out, len);
+		}
+		/* Its sum counts all of it. */
+		in[35] ^= 0x10;
+		dataplane_inject(0, in, len);
+		turns();
+		dataplane_expect_nothing();
+	}
+	assert_int_equal(dataplane_drops_all(),
+		dataplane_drops(DROP_IP_SOURCE_ROUTE) + dataplane_drops(DROP_IP_CHECKSUM) +
+			dataplane_drops(DROP_IP_MALFORMED));
+	assert_int_equal(dataplane_drops(DROP_IP_SOURCE_ROUTE), 3 * 18);
+	assert_true(dataplane_drops(DROP_IP_CHECKSUM) >= 4);
+}
+
+static void
+every_truncation_is_dropped_once(void **state)
+{
+	(void)state;
+	dataplane_command("ip neigh add 192.0.2.9 lladdr 02:00:00:00:bb:09 dev p0");
+	for (unsigned int kind = 0; kind < 3; kind++) {
+		for (uint32_t len = 1; len < RTE_ETHER_HDR_LEN + IP_LEN; len++) {
+			uint64_t before = dataplane_drops_all();
+			uint8_t in[60];
+
+			frame_to_us(in);
+			if (kind > 0) /* to be forwarded, for us, an echo request */
+				memcpy(in + 30, "\xc0\0\x02\x01", 4);
+			if (kind == 2)
+				memcpy(in + 23, "\x01", 1);
+			sum(in);
+			dataplane_inject_cut(0, in, len, len % 3 * 7);
+			turns();
+			assert_int_equal(dataplane_drops_all(), before + 1);
+		}
+	}
+	dataplane_expect_nothing();
+	assert_int_equal(dataplane_drops_all(),
+		dataplane_drops(DROP_NOT_IP) + dataplane_drops(DROP_IP_MALFORMED));
 }
 
 static void
@@ -377,6 +435,55 @@ arp_answers_for_our_addresses(void **state)
 		turns();
 	}
 	assert_int_equal(dataplane_drops(DROP_ARP_MALFORMED), 28);
+}
+
+static void
+malformed_arp_teaches_nothing(void **state)
+{
+	static const struct {
+		unsigned int at;
+		uint8_t value;
+	} cases[] = {
+		{ 15, 6 }, /* hardware */
+		{ 16, 0x86 }, /* protocol */
+		{ 18, 8 }, /* lengths of addresses */
+		{ 19, 16 }, { 21, 3 }, /* operation: reverse ARP */
+		{ 21, 0 }, { 20, 1 }, { 22, 0x03 }, /* a sender that is a group */
+	};
+	const uint8_t ask[60] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02, 0, 0, 0, 0xbb, 9, 0x08,
+		0x06, 0, 1, 0x08, 0, 6, 4, 0, 1, 0x02, 0, 0, 0, 0xbb, 9, 192, 0, 2, 9, 0, 0, 0, 0,
+		0, 0, 192, 0, 2, 1 };
+	uint8_t in[60];
+
+	(void)state;
+	for (size_t i = 0; i < RTE_DIM(cases); i++) {
+		memcpy(in, ask, sizeof(in));
+		in[cases[i].at] = cases[i].value;
+		dataplane_inject(0, in, sizeof(in));
+		turns();
+		assert_int_equal(dataplane_drops(DROP_ARP_MALFORMED), i + 1);
+		dataplane_expect_nothing();
+	}
+	memcpy(in, ask, sizeof(in));
+	memset(in + 22, 0, 6); /* nobody */
+	dataplane_inject(0, in, sizeof(in));
+	turns();
+	assert_int_equal(dataplane_drops(DROP_ARP_MALFORMED), RTE_DIM(cases) + 1);
+	dataplane_refused("ip neigh get 192.0.2.9 dev p0", "status");
+	/* Good ARP from beyond the subnet, from our own address and from none: nobody is learnt. */
+	for (unsigned int i = 0; i < 3; i++) {
+		static const uint8_t senders[3][4] = { { 198, 51, 100, 9 }, { 192, 0, 2, 1 },
+			{ 0, 0, 0, 0 } };
+
+		memcpy(in, ask, sizeof(in));
+		memcpy(in + 28, senders[i], 4);
+		dataplane_inject(0, in, sizeof(in));
+		turns();
+	}
+	router_discard(0);
+	dataplane_refused("ip neigh get 198.51.100.9 dev p0", "status");
+	dataplane_refused("ip neigh get 192.0.2.1 dev p0", "status");
+	dataplane_refused("ip neigh get 0.0.0.0 dev p0", "status");
 }
 
 static void
@@ -574,11 +681,14 @@ main(void)
 		T(packet_goes_to_the_gateway),
 		T(checksum_is_updated_for_every_ttl_and_sum),
 		T(each_bad_packet_has_its_reason),
+		T(options_pass_but_source_routes),
+		T(every_truncation_is_dropped_once),
 		T(route_types_drop_by_name),
 		T(gateway_is_asked_for_and_packets_wait),
 		T(connected_host_is_asked_for),
 		T(gateway_that_is_silent_fails),
 		T(arp_answers_for_our_addresses),
+		T(malformed_arp_teaches_nothing),
 		T(echo_is_answered),
 		T(time_exceeded_quotes_the_packet),
 		T(errors_are_limited),

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The millrace authors
  */
 
-/* Mode ip and IPv6; fragments of IPv4. */
+/* Mode ip and IPv6. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +15,7 @@
 #include <rte_ether.h>
 #include <rte_ip.h>
 
-#include "dataplane.h"
-#include "forward/ip.h"
+#include "router.h"
 
 #define ICMP6 58
 #define LEN (14 + 40 + 12)
@@ -32,9 +31,7 @@ static int
 open_two(void **state)
 {
 	(void)state;
-	dataplane_open(2);
-	dataplane_command("set fwd ip");
-	app.workers[0].mode = app.mode;
+	router_open();
 	dataplane_command("ip addr add 2001:db8::1/64 dev p0");
 	dataplane_command("ip addr add 2001:db8:1::1/64 dev p1");
 	return 0;
@@ -46,23 +43,6 @@ close_all(void **state)
 	(void)state;
 	dataplane_close();
 	return 0;
-}
-
-static void
-turns(void)
-{
-	dataplane_turn();
-	ip_control(&app);
-	dataplane_turn();
-}
-
-static void
-mac_of(unsigned int port, uint8_t mac[6])
-{
-	struct rte_ether_addr addr;
-
-	assert_int_equal(rte_eth_macaddr_get((uint16_t)port, &addr), 0);
-	memcpy(mac, addr.addr_bytes, 6);
 }
 
 /* Ethernet and IPv6 in front of `len` bytes of payload that are there. */
@@ -258,6 +238,116 @@ solicitations_are_answered(void **state)
 	dataplane_expect_nothing();
 }
 
+/* Solicitations and advertisements that RFC 4861 7.1 says to discard. */
+static void
+malformed_discovery_teaches_nothing(void **state)
+{
+	static const struct {
+		uint8_t type;
+		unsigned int at;
+		uint8_t value;
+	} cases[] = {
+		{ 135, 21, 254 }, /* hop limit */
+		{ 136, 21, 254 },
+		{ 135, 55, 1 }, /* code */
+		{ 136, 55, 1 },
+		{ 135, 62, 0xff }, /* a group as its target */
+		{ 136, 62, 0xff },
+		{ 135, 79, 0 }, /* an option of no length, and one of too much */
+		{ 135, 79, 2 },
+		{ 136, 79, 0 },
+		{ 136, 79, 2 },
+		{ 135, 80, 0x03 }, /* the link address of a group */
+		{ 136, 80, 0x03 },
+	};
+	static const uint8_t none[16];
+	uint8_t in[86];
+
+	(void)state;
+	for (size_t i = 0; i < RTE_DIM(cases); i++) {
+		nd(in, host, us, cases[i].type, cases[i].type == 135 ? us : host, host_mac);
+		in[cases[i].at] = cases[i].value;
+		icmp6_sum(in);
+		dataplane_inject(0, in, sizeof(in));
+		turns();
+		if (dataplane_drops(DROP_ND_MALFORMED) != i + 1)
+			fail_msg("case %zu was not malformed", i);
+		dataplane_expect_nothing();
+	}
+	/* A probe (no source) to one address, and one with a link address of its own. */
+	nd(in, none, us, 135, us, host_mac);
+	dataplane_inject(0, in, sizeof(in));
+	turns();
+	assert_int_equal(dataplane_drops(DROP_ND_MALFORMED) + dataplane_drops(DROP_IP_MARTIAN),
+		RTE_DIM(cases) + 1);
+	dataplane_expect_nothing();
+	dataplane_refused("ip neigh get 2001:db8::9 dev p0", "status");
+}
+
+/* Routers' messages and redirects: read by nobody, counted. */
+static void
+redirects_are_ignored(void **state)
+{
+	uint8_t in[LEN], out[LEN], redirect[54 + 40 + 8] = { 0 };
+
+	(void)state;
+	dataplane_command("ip -6 route add 2001:db8:2::/48 via 2001:db8:1::2");
+	dataplane_command("ip neigh add 2001:db8:1::2 lladdr 02:00:00:00:aa:01 dev p1");
+	for (uint8_t type = 133; type <= 137; type++) {
+		if (type == 135 || type == 136)
+			continue;
+		/* From the gateway itself: go to far by way of the host. */
+		headers(redirect, gateway, us1, ICMP6, 48);
+		mac_of(1, redirect);
+		redirect[21] = 255;
+		redirect[54] = type;
+		memcpy(redirect + 62, host, 16);
+		memcpy(redirect + 78, far, 16);
+		redirect[94] = 2;
+		redirect[95] = 1;
+		memcpy(redirect + 96, host_mac, 6);
+		icmp6_sum(redirect);
+		dataplane_inject(1, redirect, sizeof(redirect));
+		turns();
+	}
+	assert_int_equal(dataplane_drops(DROP_ND_IGNORED), 3);
+	udp_to_far(in);
+	memcpy(out, in, LEN);
+	memcpy(out, peer, 6);
+	mac_of(1, out + 6);
+	out[21]--;
+	dataplane_inject(0, in, LEN);
+	turns();
+	dataplane_expect(1, out, LEN);
+	assert_int_equal(dataplane_drops_all(), 3);
+}
+
+/* Packets for us and to be forwarded, cut anywhere: one drop each. */
+static void
+every_truncation_is_dropped_once(void **state)
+{
+	(void)state;
+	dataplane_command("ip neigh add 2001:db8::9 lladdr 02:00:00:00:bb:09 dev p0");
+	for (unsigned int kind = 0; kind < 3; kind++) {
+		for (uint32_t len = 1; len < LEN; len++) {
+			uint64_t before = dataplane_drops_all();
+			uint8_t in[86];
+
+			udp_to_far(in);
+			if (kind == 1)
+				memcpy(in + 38, us, 16);
+			else if (kind == 2)
+				nd(in, host, us, 135, us, host_mac);
+			dataplane_inject_cut(0, in, len, len % 3 * 7);
+			turns();
+			assert_int_equal(dataplane_drops_all(), before + 1);
+		}
+	}
+	dataplane_expect_nothing();
+	assert_int_equal(dataplane_drops_all(),
+		dataplane_drops(DROP_NOT_IP) + dataplane_drops(DROP_IP_MALFORMED));
+}
+
 static void
 echo_is_answered(void **state)
 {
@@ -341,6 +431,9 @@ main(void)
 		T(each_bad_packet_has_its_reason),
 		T(gateway_is_asked_for),
 		T(solicitations_are_answered),
+		T(malformed_discovery_teaches_nothing),
+		T(redirects_are_ignored),
+		T(every_truncation_is_dropped_once),
 		T(echo_is_answered),
 		T(errors_quote_and_sum),
 		T(packet_too_big),
