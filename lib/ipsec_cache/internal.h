@@ -9,8 +9,6 @@
 
 #include <assert.h>
 
-#include <rte_hash.h>
-
 #include "ipsec_cache/ipsec_cache.h"
 
 struct ipsec_sad; /* sad.c: SAs, by id and in order */
@@ -42,6 +40,17 @@ struct ipsec_cache {
 	_Atomic bool active;
 };
 
+/* What decisions rest on has changed and is published; frees of what it replaced come after. */
+static inline void
+ipsec_bump(struct ipsec_cache *ic)
+{
+	/*
+	 * Release: who reads the new epoch (acquire) also sees what was published before. A look-up
+	 * that missed it read an older epoch, under which its result is never used again.
+	 */
+	atomic_fetch_add_explicit(&ic->epoch, 1, memory_order_release);
+}
+
 /* A packet's flow: the key of a cached decision (E1). Fields that nothing uses are 0. */
 struct ipsec_flow {
 	uint8_t saddr[16], daddr[16]; /* IPv4: the first four bytes, the rest 0 */
@@ -56,12 +65,13 @@ struct ipsec_flow {
 };
 static_assert(sizeof(struct ipsec_flow) == 56, "a flow has no padding");
 
-/* A control SA. Immutable but for what comments say; freed with its rt after a grace period. */
+/* A control SA. Workers read no lifetimes of it, which updates change, and all else never changes;
+ * freed with its rt after a grace period. */
 struct ipsec_cache_sa {
 	struct ipsec_cache_sa_spec spec;
 	struct ipsec_cache_rt *rt; /* NULL: larval */
 	uint64_t serial;
-	bool inbound_only; /* larval of allocspi */
+	_Atomic bool dying; /* its soft lifetime is over: others are preferred for sending */
 	/* sad.c's links and lifetimes follow: embed this struct. */
 };
 
@@ -77,6 +87,11 @@ ipsec_notify(struct ipsec_cache *ic, enum ipsec_cache_event event, const void *o
 /*
  * Made from the control SA's spec, which `rt` keeps a pointer to for the slow path. NULL with
  * *err (-ENOSYS: algorithm, -EINVAL: key or ICV length, -EOPNOTSUPP, -ENOMEM) and *why.
+ *
+ * Numbers go on from spec.oseq and spec.seq if has_replay: up to seq all counts as seen, whatever
+ * the window was. Bytes and packets are counted from 0; hard limits are those of spec.info.lft less
+ * what spec.info.curlft says is used up already. An rt lives as long as its control SA: an update
+ * of a working SA changes lifetimes, which only the control thread reads, and nothing else.
  */
 struct ipsec_cache_rt *ipsec_rt_create(
 	struct ipsec_cache *ic, const struct ipsec_cache_sa *sa, int *err, const char **why);
@@ -86,9 +101,6 @@ void ipsec_rt_free(struct ipsec_cache_rt *rt);
 const struct ipsec_cache_sa *ipsec_rt_sa(const struct ipsec_cache_rt *rt);
 /* Fills in what packets changed: curlft's bytes and packets, stats, replay numbers, last_used. */
 void ipsec_rt_describe(const struct ipsec_cache_rt *rt, struct ipsec_cache_sa_spec *spec);
-/* An update keeps the numbers: takes over sequence, window and counters of `old`, which is stopped.
- */
-void ipsec_rt_inherit(struct ipsec_cache_rt *rt, const struct ipsec_cache_rt *old);
 /* Packets meet ESP_EXPIRED from now on. */
 void ipsec_rt_expire(struct ipsec_cache_rt *rt);
 /* What lifetimes are measured by; first_used 0: never. */
@@ -112,13 +124,13 @@ uint16_t ipsec_rt_mtu(const struct ipsec_cache_rt *rt, uint32_t link_mtu);
 struct ipsec_cache_rt *ipsec_sad_lookup(const struct ipsec_cache *ic, __be32 spi, uint8_t family,
 	const uint8_t daddr[16], uint32_t mark);
 /*
- * The SA that a template wants for a flow (Linux's xfrm_state_find() without its acquire): tunnel
- * ends, reqid, mode, selector, mark, if_id, and the worker's own (RFC 9611) before the common one;
- * the newest of several. NULL: none.
+ * The SA that a policy's template wants for a flow (Linux's xfrm_state_find() without its acquire):
+ * tunnel ends, reqid, mode, selector, the policy's mark and if_id, and the worker's own (RFC 9611)
+ * before the common one; of several one that is not dying, and the newest. NULL: none.
  */
 struct ipsec_cache_rt *
-ipsec_sad_find(const struct ipsec_cache *ic, const struct xfrm_user_tmpl *tmpl,
-	const struct ipsec_flow *flow, uint32_t if_id, unsigned int worker);
+ipsec_sad_find(const struct ipsec_cache *ic, const struct ipsec_cache_policy_spec *policy,
+	const struct ipsec_flow *flow, unsigned int worker);
 int ipsec_sad_create(struct ipsec_cache *ic);
 void ipsec_sad_destroy(struct ipsec_cache *ic);
 void ipsec_sad_tick(struct ipsec_cache *ic);
@@ -144,8 +156,8 @@ void ipsec_decide(struct ipsec_cache *ic, unsigned int worker, const struct ipse
 /* --- acquire.c --- */
 
 /* A worker met a policy whose SA is not there: told to the listener by the next tick, once. */
-void ipsec_acquire(struct ipsec_cache *ic, const struct ipsec_cache_policy *policy,
-	const struct ipsec_flow *flow);
+void ipsec_acquire(struct ipsec_cache *ic, unsigned int worker,
+	const struct ipsec_cache_policy *policy, const struct ipsec_flow *flow);
 int ipsec_acquire_create(struct ipsec_cache *ic);
 void ipsec_acquire_destroy(struct ipsec_cache *ic);
 void ipsec_acquire_tick(struct ipsec_cache *ic);

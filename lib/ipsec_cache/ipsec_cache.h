@@ -90,7 +90,9 @@
 		"a policy wants an SA that is not there yet") /* OutNoStates */ \
 	X(POLICY_FRAGMENT, "policy_fragment", \
 		"a fragment that a policy with ports might want protected or blocked") \
-	X(POLICY_NO_ROUTE, "policy_no_route", "no route to the other end of the tunnel") \
+	X(POLICY_NO_ROUTE, "policy_no_route", \
+		"to be protected, and no route to where it goes or to the other end of the " \
+		"tunnel") \
 	X(HAND_OVER_FULL, "hand_over_full", \
 		"for the lcore that the SA lives on, whose ring was full")
 
@@ -290,13 +292,20 @@ struct ipsec_cache_sa_id {
 };
 
 /*
- * Adds an SA (or, `update`, takes the place of one with the same id, or completes a larval one of
- * allocspi). 0 or -errno with *why a sentence, nothing changed: -EEXIST, -ESRCH (update), -EINVAL,
- * -ENOSYS (algorithm; as Linux says), -EOPNOTSUPP, -ENOSPC, -ENOMEM.
+ * Adds an SA. `update`: completes a larval one of allocspi, or changes the lifetimes of one that
+ * works; Linux passes over a difference in anything else, here it is refused. info.curlft's bytes
+ * and packets, if not 0, are behind it already. 0 or -errno with *why a sentence, nothing changed:
+ * -EEXIST, -ESRCH (update), -EINVAL, -ENOSYS (algorithm; as Linux says), -EOPNOTSUPP, -ENOSPC,
+ * -ENOMEM.
  */
 int ipsec_cache_sa_add(struct ipsec_cache *ic, const struct ipsec_cache_sa_spec *spec, bool update,
 	const char **why);
 int ipsec_cache_sa_del(struct ipsec_cache *ic, const struct ipsec_cache_sa_id *id); /* 0, -ESRCH */
+/* An IKE daemon says that its lifetime is over: the event is sent, and if `hard` it goes. */
+int ipsec_cache_sa_expire(struct ipsec_cache *ic, const struct ipsec_cache_sa_id *id, bool hard);
+/* When EVENT_AE comes: packets, and tenths of a second. 0, -ESRCH. */
+int ipsec_cache_sa_thresholds(struct ipsec_cache *ic, const struct ipsec_cache_sa_id *id,
+	uint32_t maxdiff, uint32_t maxage);
 /* A larval SA with an SPI of [min, max] that is free; *sa. 0, -ENOENT (none free), -EINVAL... */
 int ipsec_cache_sa_alloc_spi(struct ipsec_cache *ic, const struct xfrm_userspi_info *info,
 	uint32_t mark, uint32_t if_id, struct ipsec_cache_sa **sa, const char **why);
@@ -324,7 +333,11 @@ struct ipsec_cache_policy_spec {
 	uint8_t type; /* XFRM_POLICY_TYPE_MAIN */
 };
 
-/* 0, -EEXIST, -ENOENT (update), -EINVAL, -EOPNOTSUPP (more than one template), -ENOSPC, -ENOMEM. */
+/*
+ * `update`: takes the place of one with the same selector, direction, mark and if_id, or is added
+ * where there is none, as in Linux. 0 or -errno with *why: -EEXIST, -EINVAL, -EOPNOTSUPP (more than
+ * one template ...), -ENOSPC, -ENOMEM.
+ */
 int ipsec_cache_policy_add(struct ipsec_cache *ic, const struct ipsec_cache_policy_spec *spec,
 	bool update, const char **why);
 /* By index, or (index 0) by selector, direction, mark and if_id. NULL: none. */
@@ -332,6 +345,9 @@ struct ipsec_cache_policy *
 ipsec_cache_policy_find(struct ipsec_cache *ic, const struct ipsec_cache_policy_spec *which);
 int ipsec_cache_policy_del(
 	struct ipsec_cache *ic, const struct ipsec_cache_policy_spec *which); /* 0, -ENOENT */
+/* As ipsec_cache_sa_expire(). 0, -ENOENT. */
+int ipsec_cache_policy_expire(
+	struct ipsec_cache *ic, const struct ipsec_cache_policy_spec *which, bool hard);
 int ipsec_cache_policy_flush(struct ipsec_cache *ic); /* 0, -ESRCH if there was none */
 struct ipsec_cache_policy *ipsec_cache_policy_next(struct ipsec_cache *ic, uint64_t *after);
 void ipsec_cache_policy_describe(
@@ -349,7 +365,7 @@ enum ipsec_cache_event {
 	IPSEC_CACHE_EVENT_SA_UPDATE,
 	IPSEC_CACHE_EVENT_SA_DEL,
 	IPSEC_CACHE_EVENT_SA_EXPIRE_SOFT,
-	IPSEC_CACHE_EVENT_SA_EXPIRE_HARD, /* followed by SA_DEL, as in Linux */
+	IPSEC_CACHE_EVENT_SA_EXPIRE_HARD, /* it goes; no SA_DEL follows, as in Linux */
 	IPSEC_CACHE_EVENT_SA_FLUSH, /* object: uint8_t, the protocol */
 	IPSEC_CACHE_EVENT_AE, /* replay numbers moved past their threshold; struct ipsec_cache_sa */
 	IPSEC_CACHE_EVENT_POLICY_ADD, /* object: struct ipsec_cache_policy */
@@ -361,7 +377,7 @@ enum ipsec_cache_event {
 	IPSEC_CACHE_EVENT_ACQUIRE, /* object: struct ipsec_cache_acquire */
 	IPSEC_CACHE_EVENT_MAPPING, /* a NAT moved the peer: struct ipsec_cache_mapping */
 };
-/* Traffic met a policy whose SA is not there. */
+/* Traffic met a policy whose SA is not there. A larval SA stands for it until one comes. */
 struct ipsec_cache_acquire {
 	const struct ipsec_cache_policy *policy;
 	const struct xfrm_user_tmpl *tmpl;
