@@ -27,6 +27,7 @@ struct ipsec_cache {
 	struct ipsec_acquires *acquires;
 	struct ipsec_cache_worker **workers;
 	struct ipsec_ciphers *ciphers; /* cipher.h; worker.c makes it */
+	struct ipsec_vault *vault; /* vault.h: memory with keys; likewise */
 	void (*listener)(void *arg, enum ipsec_cache_event event, const void *object);
 	void *listener_arg;
 	uint64_t generation;
@@ -103,6 +104,10 @@ const struct ipsec_cache_sa *ipsec_rt_sa(const struct ipsec_cache_rt *rt);
 void ipsec_rt_describe(const struct ipsec_cache_rt *rt, struct ipsec_cache_sa_spec *spec);
 /* Packets meet ESP_EXPIRED from now on. */
 void ipsec_rt_expire(struct ipsec_cache_rt *rt);
+/* Takes hard limits from spec.info.lft, less spec.info.curlft, anew: an update changed them. */
+void ipsec_rt_limit(struct ipsec_cache_rt *rt, const struct ipsec_cache_sa_spec *spec);
+/* What does its work: "cpu-gcm", "cpu-null". */
+const char *ipsec_rt_backend(const struct ipsec_cache_rt *rt);
 /* What lifetimes are measured by; first_used 0: never. */
 struct ipsec_rt_usage {
 	uint64_t packets, bytes;
