@@ -439,7 +439,7 @@ parse_plain(const struct rte_mbuf *m, struct packet_view *view)
 		end = RTE_ETHER_HDR_LEN + get16(p + 16);
 		if (unlikely((frag & RTE_BE16(IPV4_MORE | IPV4_OFFSET_MASK)) != 0 ||
 			    end <= RTE_ETHER_HDR_LEN + IPV4_HDR_MIN || end > m->pkt_len ||
-			    proto == IPPROTO_ESP || proto == IPPROTO_AH))
+			    proto == IPPROTO_AH))
 			return false;
 		*view = (struct packet_view){
 			.l3_end = end,
@@ -453,6 +453,11 @@ parse_plain(const struct rte_mbuf *m, struct packet_view *view)
 			.flags = PACKET_F_L3,
 			.l4_proto = proto,
 		};
+		if (unlikely(proto == IPPROTO_ESP)) {
+			view->stop = PACKET_STOP_OPAQUE;
+			view->rest_off = view->l4_off;
+			view->l4_off = 0;
+		}
 		return true;
 	}
 	if (type == RTE_BE16(RTE_ETHER_TYPE_IPV6) && m->data_len > RTE_ETHER_HDR_LEN + IPV6_HDR) {
