@@ -211,6 +211,12 @@ dataplane_expect_nothing(void)
 	}
 }
 
+bool
+dataplane_outside_full(void)
+{
+	return test_pool_full(outside);
+}
+
 void
 dataplane_block(unsigned int port, bool blocked)
 {

@@ -46,6 +46,9 @@ struct rte_mbuf *dataplane_sent(unsigned int port);
 void dataplane_expect(unsigned int port, const void *frame, uint32_t len);
 void dataplane_expect_nothing(void);
 
+/* Every frame that was injected has been freed. */
+bool dataplane_outside_full(void);
+
 /* The wire behind `port` takes no more packets (a full NIC), or takes them again. */
 void dataplane_block(unsigned int port, bool blocked);
 
