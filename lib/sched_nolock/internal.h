@@ -39,6 +39,10 @@ struct counters {
 	 * kept. */
 	alignas(RTE_CACHE_LINE_SIZE) _Atomic uint64_t bypassed;
 	_Atomic uint64_t bypassed_bytes;
+	/* The worker's alone: others were seen to send; packets posted since its last turn. */
+	unsigned int contended;
+	uint32_t lazy;
+	bool posted_since; /* its last drain() */
 	_Atomic uint64_t posted; /* into a lane, or held after a bypass */
 	_Atomic uint64_t posted_bytes;
 	_Atomic uint64_t refused; /* offered and dropped: band full or deactivated */
@@ -53,10 +57,6 @@ struct counters {
 	_Atomic uint64_t requeues;
 	_Atomic uint64_t unbypassed; /* of those in bypassed, refused by the driver */
 	_Atomic uint64_t unbypassed_bytes;
-	/* The worker's alone: others were seen to send; packets posted since its last turn. */
-	unsigned int contended;
-	uint32_t lazy;
-	bool posted_since; /* its last drain() */
 };
 
 struct sched_nolock {

@@ -658,7 +658,9 @@ sched_nolock_drain(struct sched_nolock *s, unsigned int worker)
 	struct counters *cnt = &s->counters[worker];
 	/* Acquire is enough to notice; who drains looks again. */
 	uint32_t state = atomic_load_explicit(&s->state, memory_order_acquire);
+	bool posted = cnt->posted_since;
 
+	cnt->posted_since = false;
 	if (likely((state & (MISSED | RESET)) == 0))
 		return 0;
 	if (take_up(s, worker)) {
@@ -667,11 +669,9 @@ sched_nolock_drain(struct sched_nolock *s, unsigned int worker)
 	}
 	if ((state & MISSED) == 0 || (state & (OWNED | RESET)) != 0)
 		return 0;
-	if (cnt->contended > 0 && cnt->posted_since) {
-		/* It still sends itself, and will want a turn when it has a batch. */
-		cnt->posted_since = false;
+	/* It still sends itself, and will want a turn when it has a batch. */
+	if (cnt->contended > 0 && posted)
 		return 0;
-	}
 	state = try_own(s, state, MISSED);
 	if ((state & OWNED) != 0)
 		return 0;

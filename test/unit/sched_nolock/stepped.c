@@ -368,6 +368,33 @@ sched_B5_refused_is_before_posted(void **state)
 	finish(2);
 }
 
+/* A loop in which the worker posted and looked in vain is over: the next one sends. */
+static void
+sched_B11_a_look_in_vain_ends_the_loop_of_a_post(void **state)
+{
+	bool missed;
+
+	(void)state;
+	for (missed = false;; missed = true) {
+		make(64);
+		worker_start(1, 1, 0);
+		go_to(1, BYPASS);
+		worker_start(0, 1, 1);
+		go_to(0, MISSED_SET);
+		if (!missed)
+			go_to(1, TAKEN); /* with worker 0's packet, and MISSED cleared */
+		go_to(0, END); /* its drain found the owner still at it, or nothing missed */
+		bed.nic.room = 0;
+		go_to(1, END);
+		bed.nic.room = UINT32_MAX;
+		sched_nolock_drain(bed.sched, 0);
+		assert_true(sched_nolock_empty(bed.sched));
+		finish(2);
+		if (missed)
+			break;
+	}
+}
+
 static void
 sched_B12_a_preempted_producer_keeps_nobody_back(void **state)
 {
@@ -418,6 +445,7 @@ main(void)
 		cmocka_unit_test(sched_B4_what_the_budget_leaves_is_seen_by_the_next),
 		cmocka_unit_test(sched_B5_refused_is_before_posted),
 		cmocka_unit_test(a_lazy_worker_does_not_fill_its_lane),
+		cmocka_unit_test(sched_B11_a_look_in_vain_ends_the_loop_of_a_post),
 		cmocka_unit_test(sched_B12_a_preempted_producer_keeps_nobody_back),
 	};
 
