@@ -19,6 +19,7 @@ struct ipsec_acquires; /* acquire.c */
 #define IPSEC_USES_PORTS 0x1
 #define IPSEC_USES_MARK 0x2
 #define IPSEC_USES_IFINDEX 0x4
+#define IPSEC_USES_BITS 3
 
 struct ipsec_cache {
 	struct ipsec_cache_conf conf;
@@ -31,14 +32,17 @@ struct ipsec_cache {
 	void (*listener)(void *arg, enum ipsec_cache_event event, const void *object);
 	void *listener_arg;
 	uint64_t generation;
-	uint64_t now_ms; /* of the last tick */
+	uint64_t now_ms; /* of the last tick, since the first one */
+	uint64_t ticked_ms; /* of the last tick, by the caller's clock; 0: none came yet */
 	uint64_t next_serial; /* of SAs and policies: their order; never 0 */
+	uint32_t users[IPSEC_USES_BITS]; /* policies and SAs that look at each field of `uses` */
 	/* Workers read these. */
 	_Atomic uint64_t epoch __rte_cache_aligned;
 	_Atomic uint32_t uses; /* IPSEC_USES_*; changed before the epoch is bumped */
 	_Atomic uint32_t starts; /* rehome: homes of an older start are none */
 	_Atomic uint32_t seconds; /* since 1970, of the last tick: when SAs were used */
 	_Atomic bool active;
+	_Atomic uint8_t default_action[3]; /* by direction: XFRM_USERPOLICY_ACCEPT or _BLOCK */
 };
 
 /* What decisions rest on has changed and is published; frees of what it replaced come after. */
@@ -51,6 +55,12 @@ ipsec_bump(struct ipsec_cache *ic)
 	 */
 	atomic_fetch_add_explicit(&ic->epoch, 1, memory_order_release);
 }
+
+/* ipsec_cache.c: one more, one fewer that looks at those fields; before the bump. */
+void ipsec_uses_add(struct ipsec_cache *ic, uint32_t uses);
+void ipsec_uses_del(struct ipsec_cache *ic, uint32_t uses);
+/* ipsec_cache.c: the number of SAs or policies or a default has changed; bumps. */
+void ipsec_changed(struct ipsec_cache *ic);
 
 /* A packet's flow: the key of a cached decision (E1). Fields that nothing uses are 0. */
 struct ipsec_flow {
@@ -135,7 +145,7 @@ struct ipsec_cache_rt *ipsec_sad_lookup(const struct ipsec_cache *ic, __be32 spi
  */
 struct ipsec_cache_rt *
 ipsec_sad_find(const struct ipsec_cache *ic, const struct ipsec_cache_policy_spec *policy,
-	const struct ipsec_flow *flow, unsigned int worker);
+	const struct ipsec_flow *flow, uint32_t out_ifindex, unsigned int worker);
 int ipsec_sad_create(struct ipsec_cache *ic);
 void ipsec_sad_destroy(struct ipsec_cache *ic);
 void ipsec_sad_tick(struct ipsec_cache *ic);
@@ -149,6 +159,9 @@ void ipsec_sad_tick(struct ipsec_cache *ic);
  */
 const struct ipsec_cache_policy *ipsec_spd_lookup(const struct ipsec_cache *ic, uint8_t dir,
 	const struct ipsec_flow *flow, uint32_t out_ifindex, bool *uncertain);
+/* It has met a packet. Any thread. */
+void ipsec_spd_used(const struct ipsec_cache_policy *policy);
+unsigned int ipsec_spd_count(const struct ipsec_cache *ic);
 int ipsec_spd_create(struct ipsec_cache *ic);
 void ipsec_spd_destroy(struct ipsec_cache *ic);
 void ipsec_spd_tick(struct ipsec_cache *ic);

@@ -48,7 +48,8 @@
 
 #define IPSEC_CACHE_WINDOW_MAX 4096 /* packets of a replay window */
 #define IPSEC_CACHE_TEMPLATES_MAX 6 /* XFRM_MAX_DEPTH; more than one is refused */
-#define IPSEC_CACHE_WAYS 4
+#define IPSEC_CACHE_WAYS 8
+#define IPSEC_CACHE_DECISIONS_MAX 256 /* of one burst */
 #define IPSEC_CACHE_KEY_MAX 36 /* bytes: AES-256 and RFC 4106's salt */
 
 /*
@@ -211,8 +212,9 @@ struct ipsec_cache_decision {
  * Decides the packets of `mask`, whose views are filled. by[i]: the SA that packet i was decrypted
  * by, NULL for one that came in clear; by itself NULL: all did. Checks the inbound (for addresses
  * of ours) or forward policy and looks up the outbound one, as Linux does for a packet it forwards.
- * decisions[i] is never NULL and valid until the worker's next quiescence or begin. `in_ifindex`:
- * the device it came in by; 0: it is our own (no inbound and forward policy).
+ * decisions[i] is never NULL and valid until the worker's next quiescence or begin, or until
+ * IPSEC_CACHE_DECISIONS_MAX more packets were decided. `in_ifindex`: the device it came in by; 0:
+ * it is our own (no inbound and forward policy).
  */
 void ipsec_cache_decide(struct ipsec_cache_worker *w, const struct packet_vector *v, uint64_t mask,
 	struct ipsec_cache_rt *const *by, uint32_t in_ifindex,
@@ -308,7 +310,7 @@ int ipsec_cache_sa_thresholds(struct ipsec_cache *ic, const struct ipsec_cache_s
 	uint32_t maxdiff, uint32_t maxage);
 /* A larval SA with an SPI of [min, max] that is free; *sa. 0, -ENOENT (none free), -EINVAL... */
 int ipsec_cache_sa_alloc_spi(struct ipsec_cache *ic, const struct xfrm_userspi_info *info,
-	uint32_t mark, uint32_t if_id, struct ipsec_cache_sa **sa, const char **why);
+	const struct xfrm_mark *mark, uint32_t if_id, struct ipsec_cache_sa **sa, const char **why);
 struct ipsec_cache_sa *
 ipsec_cache_sa_find(struct ipsec_cache *ic, const struct ipsec_cache_sa_id *id);
 /* proto 0 or IPSEC_PROTO_ANY: all. 0, or -ESRCH if there was none. */
@@ -384,6 +386,7 @@ struct ipsec_cache_acquire {
 	struct xfrm_selector sel; /* the packet's */
 	xfrm_address_t saddr, daddr; /* of the SA that is wanted */
 	uint32_t seq;
+	bool *told; /* set by the listener: somebody has heard it; else it is said again later */
 };
 struct ipsec_cache_mapping {
 	const struct ipsec_cache_sa *sa;
