@@ -261,10 +261,12 @@ void
 ipsec_rt_limit(struct ipsec_cache_rt *rt, const struct ipsec_cache_sa_spec *spec)
 {
 	const struct xfrm_usersa_info *info = &spec->info;
+	uint64_t packets = remaining(info->lft.hard_packet_limit, info->curlft.packets);
+	uint64_t bytes = remaining(info->lft.hard_byte_limit, info->curlft.bytes);
 
-	ipsec_store(
-		&rt->hard_packets, remaining(info->lft.hard_packet_limit, info->curlft.packets));
-	ipsec_store(&rt->hard_bytes, remaining(info->lft.hard_byte_limit, info->curlft.bytes));
+	ipsec_store(&rt->hard_packets, packets);
+	ipsec_store(&rt->hard_bytes, bytes);
+	ipsec_store(&rt->limited, packets != UINT64_MAX || bytes != UINT64_MAX);
 }
 
 void

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <rte_branch_prediction.h>
 #include <rte_common.h>
 
 #include "ipsec_cache/cipher.h"
@@ -46,7 +47,7 @@
 #define IPSEC_RT_WRAP 0x40 /* the 32 bits that are sent may wrap (oseq-may-wrap) */
 
 struct ipsec_cache_rt {
-	/* Line 0: out. Never written but for `expired`. */
+	/* Line 0: out. Written by the control thread: `expired`, `limited`. */
 	aes_gcm_enc_dec_t encrypt;
 	const struct gcm_key_data *key;
 	uint64_t oseq_max; /* the last number that may be given out */
@@ -64,7 +65,7 @@ struct ipsec_cache_rt {
 	uint8_t family; /* of the outer header */
 	_Atomic bool expired;
 	uint8_t encap; /* 0 or UDP_ENCAP_ESPINUDP */
-	uint8_t pad0;
+	_Atomic bool limited; /* hard_packets and hard_bytes mean something */
 
 	/* Line 1: outer IP, UDP, SPI, number and IV; ends with the line, number and IV being 0. */
 	uint8_t header[IPSEC_HEADER_ROOM] __rte_cache_aligned;
@@ -135,9 +136,10 @@ ipsec_rt_count(struct ipsec_cache_rt *rt, uint64_t packets, uint64_t bytes, uint
 static inline bool
 ipsec_rt_over(const struct ipsec_cache_rt *rt)
 {
-	return atomic_load_explicit(&rt->expired, memory_order_relaxed) ||
-		ipsec_load(&rt->packets) >= ipsec_load(&rt->hard_packets) ||
-		ipsec_load(&rt->bytes) >= ipsec_load(&rt->hard_bytes);
+	return ipsec_load(&rt->expired) ||
+		(unlikely(ipsec_load(&rt->limited)) &&
+			(ipsec_load(&rt->packets) >= ipsec_load(&rt->hard_packets) ||
+				ipsec_load(&rt->bytes) >= ipsec_load(&rt->hard_bytes)));
 }
 
 #endif /* IPSEC_CACHE_RT_H */

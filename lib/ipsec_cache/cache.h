@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+#ifndef IPSEC_CACHE_CACHE_H
+#define IPSEC_CACHE_CACHE_H
+
+/*
+ * The tables of a worker: decisions by flow, and inbound SAs by SPI and destination. They belong to
+ * one lcore, hold no references and are never cleared: an entry counts while its epoch is the one
+ * that the worker read when its burst began.
+ *
+ * Why no entry is wrong (E2). The reader loads the epoch (acquire) when its burst begins, looks up
+ * the slow way after that, and notes that epoch with the result. The writer publishes a change,
+ * bumps the epoch (release), and only then hands what it replaced to rcu_defer(). Take an entry
+ * that names something replaced: its look-up missed the change, so its burst's load of the epoch
+ * came before the bump, or it would have acquired what the bump released. The entry has an older
+ * epoch than the bump's, and counts in no burst that reads the bumped one. Those are all bursts
+ * that begin after the worker reported quiescence past the writer's token, since that report
+ * acquires what the writer did before taking the token, the bump included; and until it did nothing
+ * is freed. So an entry can be born stale, for a change that is under way; it never outlives it.
+ *
+ * The key leaves out fields that no policy uses, by `uses`, which is loaded after the epoch and
+ * stored by writers before they publish a policy that needs more. A decision is always made for the
+ * whole flow, so it is right for its packet; and it is kept for others only if `uses` is still the
+ * same afterwards: had the look-up seen a policy that uses more, it would have seen the new `uses`
+ * too.
+ */
+
+#include "ipsec_cache/internal.h"
+#include "ipsec_cache/rt.h"
+
+#define IPSEC_TAGS IPSEC_CACHE_WAYS
+static_assert(IPSEC_TAGS == 8, "a set's tags are compared as one 16-byte vector");
+
+struct ipsec_entry {
+	struct ipsec_flow flow;
+	uint64_t epoch;
+	struct ipsec_cache_decision decision __rte_cache_aligned;
+};
+static_assert(sizeof(struct ipsec_entry) == 128, "an entry is a pair of cache lines");
+
+/* A set: tags are 0 where there is no entry. */
+struct ipsec_tags {
+	uint16_t tag[IPSEC_TAGS];
+} __rte_aligned(16);
+
+/* Inbound SAs for one of our addresses; rt NULL where there is none. */
+#define IPSEC_IN_WAYS 4
+struct ipsec_in_set {
+	struct ipsec_cache_rt *rt[IPSEC_IN_WAYS];
+	__be32 spi[IPSEC_IN_WAYS];
+	uint32_t mark[IPSEC_IN_WAYS];
+	uint64_t epoch[IPSEC_IN_WAYS];
+	uint32_t next; /* to be replaced */
+} __rte_aligned(2 * RTE_CACHE_LINE_SIZE);
+static_assert(sizeof(struct ipsec_in_set) == 128, "a set is a pair of cache lines");
+
+struct ipsec_tables {
+	uint64_t keys[sizeof(struct ipsec_flow) / 8]; /* odd and random: nobody can aim at a set */
+	unsigned int shift, in_shift; /* 64 - bits of a set's number */
+	unsigned int n_sets;
+	struct ipsec_tags *tags;
+	struct ipsec_entry *entries; /* set by set */
+	struct ipsec_in_set *in;
+};
+
+/*
+ * For `entries` decisions and as many SAs: sets are twice as many as would hold them if they spread
+ * evenly, of which one in 4,000 then has more flows than ways. NULL: no memory.
+ */
+struct ipsec_tables *ipsec_tables_create(unsigned int entries, int socket);
+void ipsec_tables_destroy(struct ipsec_tables *t); /* NULL accepted */
+
+static inline uint64_t
+ipsec_flow_hash(const struct ipsec_tables *t, const struct ipsec_flow *flow)
+{
+	const uint64_t *w = (const uint64_t *)(const void *)flow;
+	uint64_t h = 0;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(*flow) / sizeof(*w); i++)
+		h += (w[i] ^ w[i] >> 32) * t->keys[i];
+	h ^= h >> 32;
+	return h * t->keys[0];
+}
+
+static inline bool
+ipsec_flow_same(const struct ipsec_flow *a, const struct ipsec_flow *b)
+{
+	const uint64_t *x = (const uint64_t *)(const void *)a,
+		       *y = (const uint64_t *)(const void *)b;
+	uint64_t differ = 0;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(*a) / sizeof(*x); i++)
+		differ |= x[i] ^ y[i];
+	return differ == 0;
+}
+
+static inline unsigned int
+ipsec_hash_set(const struct ipsec_tables *t, uint64_t hash)
+{
+	return (unsigned int)(hash >> t->shift);
+}
+
+static inline uint16_t
+ipsec_hash_tag(uint64_t hash)
+{
+	return (uint16_t)(hash >> 16) | 1; /* never 0 */
+}
+
+static inline uint64_t
+ipsec_in_hash(const struct ipsec_tables *t, __be32 spi, const uint8_t *daddr)
+{
+	uint32_t to;
+
+	memcpy(&to, daddr, sizeof(to));
+	return (spi + (uint64_t)to * t->keys[1]) * t->keys[0];
+}
+
+#endif /* IPSEC_CACHE_CACHE_H */

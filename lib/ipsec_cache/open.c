@@ -1,0 +1,616 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+/*
+ * ESP packets to addresses of ours become the packets inside them (RFC 4303, 3.4), in passes over a
+ * burst: which they are, and whose; numbers looked at, while keys are fetched ahead; texts
+ * decrypted one after the other; check values, numbers, padding, inner packets.
+ */
+
+#include <linux/udp.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include <rte_byteorder.h>
+#include <rte_ether.h>
+#include <rte_prefetch.h>
+
+#include "ipsec_cache/ecn.h"
+#include "ipsec_cache/mbuf.h"
+#include "ipsec_cache/worker.h"
+
+#define PAD_MAX 255
+#define HEAD_ROOM 80 /* UDP, ESP, IV and the inner header behind where ESP begins, and more */
+/* What a NIC said of the outer frame. */
+#define OUTER_FLAGS \
+	(RTE_MBUF_F_RX_IP_CKSUM_MASK | RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_VLAN | \
+		RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_TX_OFFLOAD_MASK)
+
+/* Where ESP lies in a frame. */
+struct esp {
+	uint32_t off, end;
+	__be16 sport; /* of its UDP header */
+	uint8_t encap; /* 0, or UDP_ENCAP_ESPINUDP */
+};
+
+enum kind {
+	KIND_OTHER,
+	KIND_ESP,
+	KIND_DROP, /* for `error`, if it is for us */
+};
+
+/* ESP in UDP, IKE, or a keepalive (RFC 3948, 2.2 and 2.3; Linux: xfrm4_udp_encap_rcv()). */
+static enum kind
+look_at_udp(const struct rte_mbuf *m, const struct packet_view *view, struct esp *esp,
+	enum ipsec_cache_error *error)
+{
+	uint8_t buf[IPSEC_UDP_HEADER + IPSEC_ESP_HEADER];
+	uint32_t left = view->l3_end - view->l4_off, n = RTE_MIN(left, sizeof(buf)), first;
+	uint16_t port, len;
+	const uint8_t *p;
+
+	if (n < IPSEC_UDP_HEADER || (p = packet_read(m, view->l4_off, n, buf)) == NULL)
+		return KIND_OTHER;
+	memcpy(&port, p + 2, sizeof(port));
+	if (port != RTE_BE16(IPSEC_NATT_PORT))
+		return KIND_OTHER;
+	memcpy(&len, p + 4, sizeof(len));
+	len = rte_be_to_cpu_16(len);
+	*error = IPSEC_CACHE_ESP_MALFORMED;
+	if (len < IPSEC_UDP_HEADER || len > left)
+		return KIND_DROP;
+	esp->off = view->l4_off + (uint32_t)IPSEC_UDP_HEADER;
+	esp->end = view->l4_off + (uint32_t)len;
+	esp->encap = UDP_ENCAP_ESPINUDP;
+	memcpy(&esp->sport, p, sizeof(esp->sport));
+	if (len == IPSEC_UDP_HEADER + 1 && p[IPSEC_UDP_HEADER] == 0xff) {
+		*error = IPSEC_CACHE_ESP_KEEPALIVE;
+		return KIND_DROP;
+	}
+	if (len <= IPSEC_UDP_HEADER + IPSEC_ESP_HEADER)
+		return KIND_OTHER;
+	memcpy(&first, p + IPSEC_UDP_HEADER, sizeof(first));
+	return first == 0 ? KIND_OTHER : KIND_ESP;
+}
+
+static inline enum kind
+look(const struct rte_mbuf *m, const struct packet_view *view, struct esp *esp,
+	enum ipsec_cache_error *error)
+{
+	if ((view->flags & PACKET_F_L3) == 0)
+		return KIND_OTHER;
+	if (view->stop == PACKET_STOP_NONE && view->l4_proto == IPPROTO_UDP)
+		return look_at_udp(m, view, esp, error);
+	if (view->l4_proto != IPPROTO_ESP)
+		return KIND_OTHER;
+	*error = IPSEC_CACHE_ESP_FRAGMENT;
+	if (view->stop == PACKET_STOP_FRAGMENT)
+		return KIND_DROP;
+	*error = IPSEC_CACHE_ESP_MALFORMED;
+	if (view->stop != PACKET_STOP_OPAQUE)
+		return KIND_OTHER;
+	if (view->rest_off == 0 || (view->flags & PACKET_F_CUT) != 0)
+		return KIND_DROP;
+	esp->off = view->rest_off;
+	esp->end = view->l3_end;
+	esp->encap = 0;
+	return KIND_ESP;
+}
+
+/* The outer addresses of a packet, as its SA has them. False: the frame lacks them. */
+struct ends {
+	uint8_t saddr[16], daddr[16];
+	uint8_t family;
+	uint8_t tos;
+};
+
+static inline void
+look_outside(const struct rte_mbuf *m, const struct packet_view *view, struct ends *ends)
+{
+	uint8_t buf[40];
+	const uint8_t *p;
+
+	memset(ends, 0, sizeof(*ends));
+	if (view->l3 == PACKET_L3_IPV4) {
+		p = packet_read(m, view->l3_off, 20, buf);
+		ends->family = AF_INET;
+		ends->tos = p[1];
+		memcpy(ends->saddr, p + 12, 4);
+		memcpy(ends->daddr, p + 16, 4);
+	} else {
+		p = packet_read(m, view->l3_off, 40, buf);
+		ends->family = AF_INET6;
+		ends->tos = (uint8_t)(p[0] << 4 | p[1] >> 4);
+		memcpy(ends->saddr, p + 8, 16);
+		memcpy(ends->daddr, p + 24, 16);
+	}
+}
+
+static bool
+is_local(const struct ipsec_cache_worker *w, const struct ends *ends)
+{
+	struct ipsec_cache_hop hop = { 0 };
+
+	w->ic->conf.resolve(w->ic->conf.arg, ends->family, ends->daddr, 0, &hop);
+	return hop.kind == IPSEC_CACHE_HOP_LOCAL;
+}
+
+/* The way of a set that has the SA, or -1. */
+static inline int
+find_in(const struct ipsec_in_set *set, uint64_t epoch, const struct ends *ends, __be32 spi,
+	uint32_t mark)
+{
+	unsigned int i;
+
+	for (i = 0; i < IPSEC_IN_WAYS; i++) {
+		/* the epoch first: with an old one the SA may be gone */
+		if (set->epoch[i] == epoch && set->spi[i] == spi && set->mark[i] == mark &&
+			set->rt[i] != NULL && set->rt[i]->family == ends->family &&
+			memcmp(set->rt[i]->daddr, ends->daddr, sizeof(ends->daddr)) == 0)
+			return (int)i;
+	}
+	return -1;
+}
+
+/* The SA of a packet for us; NULL: none, and *ours says if it is for us at all. */
+static inline struct ipsec_cache_rt *
+find_sa(struct ipsec_cache_worker *w, const struct rte_mbuf *m, const struct ends *ends, __be32 spi,
+	bool *ours)
+{
+	struct ipsec_in_set *set = NULL;
+	struct ipsec_cache_rt *rt;
+	uint32_t mark = 0;
+	int way;
+
+	*ours = true;
+	if (unlikely((w->uses & IPSEC_USES_MARK) != 0))
+		mark = packet_meta(m, w->ic->conf.meta_offset)->mark;
+	if (likely(w->tables != NULL)) {
+		set = &w->tables->in[ipsec_in_hash(w->tables, spi, ends->daddr) >>
+			w->tables->in_shift];
+		if (likely((way = find_in(set, w->epoch, ends, spi, mark)) >= 0)) {
+			ipsec_add(&w->in_hits, 1);
+			return set->rt[way];
+		}
+	}
+	ipsec_add(&w->in_misses, 1);
+	if (!is_local(w, ends)) {
+		*ours = false;
+		return NULL;
+	}
+	rt = ipsec_sad_lookup(w->ic, spi, ends->family, ends->daddr,
+		packet_meta(m, w->ic->conf.meta_offset)->mark);
+	/* as in cache.h: a mark that counts now was not asked for when the burst began */
+	if (rt == NULL || set == NULL ||
+		atomic_load_explicit(&w->ic->uses, memory_order_acquire) != w->uses)
+		return rt;
+	way = (int)(set->next++ % IPSEC_IN_WAYS);
+	set->rt[way] = rt;
+	set->spi[way] = spi;
+	set->mark[way] = mark;
+	set->epoch[way] = w->epoch;
+	return rt;
+}
+
+/* A valid packet of an SA in UDP came from elsewhere than its peer: written down for the tick. */
+static void __rte_noinline
+note_move(const struct ipsec_job *job)
+{
+	struct ipsec_cache_rt *rt = job->rt;
+	uint32_t count = ipsec_load(&rt->moved);
+	uint64_t saddr[2];
+
+	memcpy(saddr, job->saddr, sizeof(saddr));
+	if (count != 0 && saddr[0] == ipsec_load(&rt->moved_saddr[0]) &&
+		saddr[1] == ipsec_load(&rt->moved_saddr[1]) &&
+		job->sport == ipsec_load(&rt->moved_sport))
+		return;
+	ipsec_store(&rt->moved, count + 1);
+	/* keeps the address behind the odd count: a reader that sees new words sees it too */
+	atomic_thread_fence(memory_order_release);
+	ipsec_store(&rt->moved_saddr[0], saddr[0]);
+	ipsec_store(&rt->moved_saddr[1], saddr[1]);
+	ipsec_store(&rt->moved_sport, job->sport);
+	/* release: the even count vouches for all of it */
+	atomic_store_explicit(&rt->moved, count + 2, memory_order_release);
+}
+
+static inline void
+count_window(struct ipsec_cache_rt *rt, enum ipsec_window_verdict verdict)
+{
+	ipsec_add(verdict == IPSEC_WINDOW_SEEN ? &rt->bad_seen : &rt->bad_old, 1);
+}
+
+/* The number of a packet, if it may come. */
+static inline bool
+check_number(struct ipsec_cache_rt *rt, uint32_t low, uint64_t *seq)
+{
+	enum ipsec_window_verdict verdict = IPSEC_WINDOW_OLD;
+
+	*seq = low;
+	if ((rt->flags & IPSEC_RT_ESN) == 0 || ipsec_window_extend(&rt->window, low, seq))
+		verdict = ipsec_window_check(&rt->window, rt->words, *seq);
+	if (likely(verdict == IPSEC_WINDOW_OK))
+		return true;
+	count_window(rt, verdict);
+	return false;
+}
+
+/*
+ * Makes a job of an ESP packet: its frame one that may be written, its number and lengths looked
+ * at. IPSEC_CACHE_ERROR_MAX: it is one.
+ */
+static inline enum ipsec_cache_error
+prepare(struct ipsec_job *job, struct packet_vector *v, const struct esp *esp)
+{
+	struct ipsec_cache_rt *rt = job->rt;
+	struct rte_mbuf *m = v->pkts[job->at];
+	uint32_t len = esp->end - esp->off, around = IPSEC_ESP_HEADER + rt->iv_len, low;
+	uint8_t *p;
+	uint64_t iv = 0;
+
+	/* ESP's own header, and a text that has a trailer at least and ends where words do */
+	if (unlikely(len < around + rt->icv_len + IPSEC_PAD_ALIGN ||
+		    (len - around - rt->icv_len) % IPSEC_PAD_ALIGN != 0))
+		return IPSEC_CACHE_ESP_MALFORMED;
+	if (unlikely(!ipsec_mbuf_plain(m))) {
+		if ((m = ipsec_mbuf_own(m, 0, esp->off + HEAD_ROOM)) == NULL)
+			return IPSEC_CACHE_ESP_NOBUF;
+		v->pkts[job->at] = m;
+	}
+	p = rte_pktmbuf_mtod_offset(m, uint8_t *, esp->off);
+	memcpy(&low, p + 4, sizeof(low));
+	if (unlikely(!check_number(rt, rte_be_to_cpu_32(low), &job->seq)))
+		return IPSEC_CACHE_ESP_REPLAY;
+	job->m = m;
+	job->off = esp->off + around;
+	job->len = len - around - rt->icv_len;
+	job->text = NULL;
+	if (likely(m->nb_segs == 1)) {
+		job->text = p + around;
+		job->icv = job->text + job->len;
+	}
+	if (likely(rt->iv_len != 0))
+		memcpy(&iv, p + IPSEC_ESP_HEADER, sizeof(iv));
+	ipsec_job_nonce(job, rt, p, iv);
+	return IPSEC_CACHE_ERROR_MAX;
+}
+
+/* The check value that came with a packet is the right one; how it differs takes the same time. */
+static inline bool
+icv_right(const struct ipsec_job *job)
+{
+	uint8_t buf[IPSEC_ICV_MAX], differ = 0;
+	const uint8_t *icv = job->icv;
+	uint64_t a[2], b[2];
+	unsigned int i;
+
+	if (unlikely(job->text == NULL))
+		icv = packet_read(job->m, job->off + job->len, job->rt->icv_len, buf);
+	if (likely(job->rt->icv_len == IPSEC_ICV_MAX)) {
+		memcpy(a, icv, sizeof(a));
+		memcpy(b, job->tag, sizeof(b));
+		return ((a[0] ^ b[0]) | (a[1] ^ b[1])) == 0;
+	}
+	for (i = 0; i < job->rt->icv_len; i++)
+		differ |= icv[i] ^ job->tag[i];
+	return differ == 0;
+}
+
+/* What a decrypted text is. */
+struct inner {
+	uint32_t len; /* bytes of the inner packet */
+	uint8_t proto;
+};
+
+/* Padding (RFC 4303, 2.4): 1, 2, 3 ... and how many there are. */
+static inline bool
+check_padding(const struct ipsec_job *job, struct inner *in)
+{
+	uint8_t buf[PAD_MAX + 2], last[2];
+	const uint8_t *p;
+	uint32_t pad, i;
+
+	if (likely(job->text != NULL))
+		p = job->text + job->len - 2;
+	else
+		p = packet_read(job->m, job->off + job->len - 2, 2, last);
+	pad = p[0];
+	in->proto = p[1];
+	if (unlikely(pad + 2 > job->len))
+		return false;
+	in->len = job->len - 2 - pad;
+	if (likely(job->text != NULL))
+		p = job->text + in->len;
+	else
+		p = packet_read(job->m, job->off + in->len, pad, buf);
+	for (i = 0; i < pad; i++)
+		if (p[i] != i + 1)
+			return false;
+	return true;
+}
+
+/* The inner packet's own length, which leaves TFC padding out; false: it is no such packet. */
+static inline bool
+check_inner(const uint8_t *ip, struct inner *in)
+{
+	uint16_t total;
+	uint32_t hlen;
+
+	if (likely(in->proto == IPPROTO_IPIP)) {
+		if (in->len < IPSEC_IPV4_HEADER || ip[0] >> 4 != 4)
+			return false;
+		memcpy(&total, ip + 2, sizeof(total));
+		total = rte_be_to_cpu_16(total);
+		hlen = (ip[0] & 0xfu) * 4;
+		if (hlen < IPSEC_IPV4_HEADER || total < hlen || total > in->len)
+			return false;
+		in->len = total;
+		return true;
+	}
+	if (in->proto != IPPROTO_IPV6 || in->len < IPSEC_IPV6_HEADER || ip[0] >> 4 != 6)
+		return false;
+	memcpy(&total, ip + 4, sizeof(total));
+	if (IPSEC_IPV6_HEADER + (uint32_t)rte_be_to_cpu_16(total) > in->len)
+		return false;
+	in->len = IPSEC_IPV6_HEADER + (uint32_t)rte_be_to_cpu_16(total);
+	return true;
+}
+
+/* A new TOS, and with IPv4 the checksum that goes with it (RFC 1624, eqn. 3). */
+static void
+set_tos(uint8_t *ip, bool v4, uint8_t tos)
+{
+	uint32_t sum;
+	uint16_t check;
+
+	if (!v4) {
+		ip[0] = (uint8_t)(6 << 4 | tos >> 4);
+		ip[1] = (uint8_t)(tos << 4 | (ip[1] & 0xf));
+		return;
+	}
+	memcpy(&check, ip + 10, sizeof(check));
+	sum = (uint16_t)~check + (uint32_t)(uint16_t)~rte_cpu_to_be_16(ip[1]) +
+		rte_cpu_to_be_16(tos);
+	sum = (sum & 0xffff) + (sum >> 16);
+	check = (uint16_t) ~(sum + (sum >> 16));
+	memcpy(ip + 10, &check, sizeof(check));
+	ip[1] = tos;
+}
+
+/* What the outer header says of congestion, and with DECAP_DSCP of service. False: to be dropped.
+ */
+static inline bool
+decapsulate_tos(const struct ipsec_cache_rt *rt, uint8_t *ip, bool v4, uint8_t outer)
+{
+	uint8_t inner = v4 ? ip[1] : (uint8_t)(ip[0] << 4 | ip[1] >> 4), tos = inner, ecn;
+
+	if (likely((rt->tos_mask & IPSEC_ECN_MASK) != 0)) {
+		if (unlikely((ecn = ipsec_ecn_decapsulate(inner, outer)) == IPSEC_ECN_DROP))
+			return false;
+		tos = (uint8_t)((tos & IPSEC_DSCP_MASK) | ecn);
+	}
+	if ((rt->flags & IPSEC_RT_DSCP_IN) != 0)
+		tos = (uint8_t)((tos & IPSEC_ECN_MASK) | (outer & IPSEC_DSCP_MASK));
+	if (unlikely(tos != inner))
+		set_tos(ip, v4, tos);
+	return true;
+}
+
+/* Makes the inner packet the frame's. */
+static inline void
+strip(struct ipsec_cache_worker *w, const struct ipsec_job *job, const struct inner *in, bool v4)
+{
+	struct rte_mbuf *m = job->m;
+	uint32_t from = job->off - RTE_ETHER_HDR_LEN;
+	uint16_t type = v4 ? RTE_BE16(RTE_ETHER_TYPE_IPV4) : RTE_BE16(RTE_ETHER_TYPE_IPV6);
+
+	if (likely(m->nb_segs == 1)) {
+		m->data_off = (uint16_t)(m->data_off + from);
+		m->data_len = (uint16_t)(RTE_ETHER_HDR_LEN + in->len);
+		m->pkt_len = m->data_len;
+	} else {
+		rte_pktmbuf_adj(m, (uint16_t)from);
+		ipsec_mbuf_cut(m, RTE_ETHER_HDR_LEN + in->len);
+	}
+	memcpy(rte_pktmbuf_mtod_offset(m, uint8_t *, RTE_ETHER_HDR_LEN - 2), &type, sizeof(type));
+	m->packet_type = 0;
+	m->ol_flags &= ~(uint64_t)OUTER_FLAGS;
+	ipsec_set_mark(w, job->rt, m);
+}
+
+/* Number, padding, and what is inside, of a text that is as it was sent. */
+static inline enum ipsec_cache_error
+finish(struct ipsec_cache_worker *w, struct ipsec_job *job)
+{
+	struct ipsec_cache_rt *rt = job->rt;
+	enum ipsec_window_verdict verdict;
+	struct inner in;
+	uint8_t *ip;
+	bool v4;
+
+	if (unlikely(!icv_right(job))) {
+		ipsec_add(&rt->bad_icv, 1);
+		return IPSEC_CACHE_ESP_ICV;
+	}
+	/* packets of this burst may have been marked since the first look (D7) */
+	verdict = ipsec_window_check(&rt->window, rt->words, job->seq);
+	if (unlikely(verdict != IPSEC_WINDOW_OK)) {
+		count_window(rt, verdict);
+		return IPSEC_CACHE_ESP_REPLAY;
+	}
+	if (unlikely(ipsec_rt_over(rt)))
+		return IPSEC_CACHE_ESP_EXPIRED;
+	ipsec_window_mark(&rt->window, rt->words, job->seq);
+	if (unlikely(job->moved))
+		note_move(job);
+	if (unlikely(!check_padding(job, &in)))
+		return IPSEC_CACHE_ESP_PAD;
+	ipsec_rt_count(rt, 1, in.len, w->seconds);
+	if (unlikely(in.proto == IPPROTO_NONE))
+		return IPSEC_CACHE_ESP_DUMMY;
+	ip = rte_pktmbuf_mtod_offset(job->m, uint8_t *, job->off);
+	if (unlikely(!check_inner(ip, &in)))
+		return IPSEC_CACHE_ESP_INNER;
+	v4 = in.proto == IPPROTO_IPIP;
+	if (unlikely(!decapsulate_tos(rt, ip, v4, job->outer_tos)))
+		return IPSEC_CACHE_ESP_ECN;
+	strip(w, job, &in, v4);
+	return IPSEC_CACHE_ERROR_MAX;
+}
+
+/* For us it is an error, to others it is none of our business. */
+static void __rte_noinline
+fail_if_ours(struct ipsec_cache_worker *w, const struct packet_vector *v,
+	struct ipsec_cache_result *result, unsigned int i, enum ipsec_cache_error error)
+{
+	struct ends ends;
+
+	look_outside(v->pkts[i], &v->views[i], &ends);
+	if (is_local(w, &ends))
+		ipsec_worker_fail(w, result, i, error);
+	else
+		result->not_ours |= UINT64_C(1) << i;
+}
+
+/* Finds the SA of ESP that lies at `esp`. False: there is no job for it. */
+static inline bool
+begin_job(struct ipsec_cache_worker *w, const struct packet_vector *v, struct ipsec_job *job,
+	const struct esp *esp, struct ipsec_cache_result *result)
+{
+	const struct rte_mbuf *m = v->pkts[job->at];
+	const struct packet_view *view = &v->views[job->at];
+	struct ipsec_cache_rt *rt;
+	const uint8_t *p;
+	struct ends ends;
+	uint8_t buf[4];
+	__be32 spi;
+	bool ours;
+
+	if (esp->end - esp->off < IPSEC_ESP_HEADER ||
+		(p = packet_read(m, esp->off, sizeof(buf), buf)) == NULL) {
+		fail_if_ours(w, v, result, job->at, IPSEC_CACHE_ESP_MALFORMED);
+		return false;
+	}
+	memcpy(&spi, p, sizeof(spi));
+	look_outside(m, view, &ends);
+	if (unlikely((rt = find_sa(w, m, &ends, spi, &ours)) == NULL)) {
+		if (ours)
+			ipsec_worker_fail(w, result, job->at, IPSEC_CACHE_ESP_NO_SA);
+		else
+			result->not_ours |= UINT64_C(1) << job->at;
+		return false;
+	}
+	rte_prefetch0(rt);
+	rte_prefetch0(&rt->oseq);
+	rte_prefetch0(&rt->decrypt);
+	job->rt = rt;
+	job->outer_tos = ends.tos;
+	job->moved = false;
+	if (unlikely(esp->encap != 0)) {
+		job->moved = esp->sport != rt->sport ||
+			memcmp(ends.saddr, rt->saddr, sizeof(ends.saddr)) != 0;
+		job->sport = esp->sport;
+		memcpy(job->saddr, ends.saddr, sizeof(job->saddr));
+	}
+	return true;
+}
+
+/* Finds what is ESP for us, and by which SA. Returns how many jobs that is. */
+static unsigned int
+sort_out(struct ipsec_cache_worker *w, const struct packet_vector *v, uint64_t mask,
+	struct esp *esps, struct ipsec_cache_result *result)
+{
+	enum ipsec_cache_error error = IPSEC_CACHE_ESP_MALFORMED;
+	unsigned int i, n = 0;
+
+	packet_mask_for_each (i, mask) {
+		struct ipsec_job *job = &w->jobs[n];
+
+		switch (look(v->pkts[i], &v->views[i], &esps[n], &error)) {
+		case KIND_ESP:
+			job->at = (uint8_t)i;
+			n += begin_job(w, v, job, &esps[n], result);
+			break;
+		case KIND_DROP:
+			fail_if_ours(w, v, result, i, error);
+			break;
+		case KIND_OTHER:
+			result->not_ours |= UINT64_C(1) << i;
+			break;
+		}
+	}
+	return n;
+}
+
+/* Makes the jobs ready for their ciphers. Those that are none leave; returns how many stay. */
+static unsigned int
+prepare_all(struct ipsec_cache_worker *w, struct packet_vector *v, unsigned int n,
+	const struct esp *esps, struct ipsec_cache_result *result)
+{
+	const struct ipsec_cache_rt *last = NULL;
+	enum ipsec_cache_error error;
+	unsigned int i, kept = 0;
+	uint64_t home;
+
+	for (i = 0; i < n; i++) {
+		struct ipsec_job *job = &w->jobs[kept];
+
+		if (unlikely(kept != i))
+			*job = w->jobs[i];
+		home = ipsec_worker_claim(w, job->rt);
+		if (unlikely(home != w->home)) {
+			result->hand_over |= UINT64_C(1) << job->at;
+			result->home[job->at] = (uint8_t)home;
+			continue;
+		}
+		if (job->rt != last) {
+			ipsec_prefetch_key(job->rt);
+			rte_prefetch0(job->rt->words);
+			last = job->rt;
+		}
+		error = IPSEC_CACHE_ESP_EXPIRED;
+		if (likely(!ipsec_rt_over(job->rt))) {
+			error = IPSEC_CACHE_ESP_ENCAP;
+			if (likely(job->rt->encap == esps[i].encap))
+				error = prepare(job, v, &esps[i]);
+		}
+		if (unlikely(error != IPSEC_CACHE_ERROR_MAX))
+			ipsec_worker_fail(w, result, job->at, error);
+		else
+			kept++;
+	}
+	return kept;
+}
+
+void
+ipsec_cache_open(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
+	struct ipsec_cache_result *result)
+{
+	struct esp esps[PACKET_VECTOR_MAX];
+	enum ipsec_cache_error error;
+	struct ipsec_job *job;
+	unsigned int n;
+
+	result->drop = result->hand_over = result->not_ours = result->pending = 0;
+	packet_vector_parse(v);
+	n = sort_out(w, v, mask, esps, result);
+	n = prepare_all(w, v, n, esps, result);
+	for (job = w->jobs; job < w->jobs + n; job++) {
+		if (likely(job->text != NULL))
+			job->rt->decrypt(job->rt->key, &w->gcm, job->text, job->text, job->len,
+				job->nonce, job->aad, job->aad_len, job->tag, job->rt->icv_len);
+		else
+			ipsec_job_chain(w, job, false);
+	}
+	for (job = w->jobs; job < w->jobs + n; job++) {
+		if (unlikely((error = finish(w, job)) != IPSEC_CACHE_ERROR_MAX)) {
+			ipsec_worker_fail(w, result, job->at, error);
+			continue;
+		}
+		result->rt[job->at] = job->rt;
+		packet_view_parse(job->m, &v->views[job->at]);
+	}
+	result->done = mask & ~(result->drop | result->hand_over | result->not_ours);
+}

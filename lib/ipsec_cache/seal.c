@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+/*
+ * Packets that are to be protected become ESP packets (RFC 4303, 3.3), in passes over a burst:
+ * numbers; headers and trailers, while keys are fetched ahead; texts, encrypted one after the
+ * other.
+ */
+
+#include <netinet/in.h>
+#include <string.h>
+
+#include <rte_byteorder.h>
+#include <rte_ether.h>
+#include <rte_ip.h>
+#include <rte_prefetch.h>
+#include <rte_udp.h>
+
+#include "ipsec_cache/mbuf.h"
+#include "ipsec_cache/worker.h"
+
+#define IPV4_DF 0x40 /* of the header's seventh byte */
+#define FLOW_LABEL RTE_BE32(0x000fffff)
+#define TRAILER_MIN 2 /* number of padding bytes, next header */
+#define TRAILER_STORE 8 /* a trailer with up to 3 bytes of padding is written at once */
+#define HEAD_MIN 64 /* bytes behind the frame's L2 header that are looked at: an IP header */
+/* What a NIC was to do, or did, with the frame this was. */
+#define SETTLED_FLAGS \
+	(RTE_MBUF_F_TX_OFFLOAD_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK | RTE_MBUF_F_RX_L4_CKSUM_MASK | \
+		RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED)
+
+/* What the outer header takes from the inner one. */
+struct inner {
+	uint32_t len; /* bytes of the packet */
+	uint32_t label; /* IPv6's flow label, as it lies there; else 0 */
+	uint8_t tos;
+	uint8_t df; /* IPV4_DF, or 0 */
+	uint8_t proto; /* IPPROTO_IPIP or IPPROTO_IPV6 */
+};
+
+static inline struct inner
+look_inside(const uint8_t *ip, const struct packet_view *view)
+{
+	struct inner in = { .len = view->l3_end - view->l3_off };
+	uint32_t first;
+
+	if (likely(view->l3 == PACKET_L3_IPV4)) {
+		in.tos = ip[1];
+		in.df = ip[6] & IPV4_DF;
+		in.proto = IPPROTO_IPIP;
+	} else {
+		memcpy(&first, ip, sizeof(first));
+		in.label = first & FLOW_LABEL;
+		in.tos = (uint8_t)(ip[0] << 4 | ip[1] >> 4);
+		in.df = IPV4_DF; /* routers do not fragment IPv6 */
+		in.proto = IPPROTO_IPV6;
+	}
+	return in;
+}
+
+static inline uint16_t
+fold(uint32_t sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)(sum + (sum >> 16));
+}
+
+/*
+ * The outer header before `ip`, the inner packet: the template, and what each packet changes in it.
+ * It is written with one store of 64 bytes that ends where the packet begins, so IPSEC_HEADER_ROOM
+ * bytes before that are spent. `esp_len`: SPI to check value. Returns its first byte.
+ */
+static inline uint8_t *
+put_header(struct ipsec_cache_worker *w, const struct ipsec_cache_rt *rt, uint8_t *ip,
+	const struct inner *in, uint32_t esp_len, struct ipsec_job *job)
+{
+	uint8_t *outer = ip - rt->header_len, *esp = ip - IPSEC_ESP_HEADER - rt->iv_len;
+	uint32_t low = rte_cpu_to_be_32((uint32_t)job->seq), word;
+	uint64_t iv = job->seq ^ rt->iv_mask;
+	uint16_t len = rte_cpu_to_be_16((uint16_t)((uint32_t)(esp - outer) + esp_len));
+	uint8_t tos = in->tos & rt->tos_mask, df;
+	uint16_t id, sum;
+
+	memcpy(ip - IPSEC_HEADER_ROOM, rt->header, IPSEC_HEADER_ROOM);
+	if (likely(rt->family == AF_INET)) {
+		df = rt->copy_df ? in->df : 0;
+		/* an ID tells fragments apart: where there are none it is 0, as Linux's (RFC 6864)
+		 */
+		id = df != 0 ? 0 : ++w->ip_id;
+		outer[1] = tos;
+		memcpy(outer + 2, &len, sizeof(len));
+		memcpy(outer + 4, &id, sizeof(id));
+		outer[6] = df;
+		/* the template's sum, and what was 0 in it (RFC 1624 without its subtraction) */
+		sum = (uint16_t)~fold(rt->checksum + len + id + rte_cpu_to_be_16(tos) +
+			rte_cpu_to_be_16((uint16_t)(df << 8)));
+		memcpy(outer + 10, &sum, sizeof(sum));
+	} else {
+		word = rte_cpu_to_be_32(6u << 28 | (uint32_t)tos << 20) | in->label;
+		memcpy(outer, &word, sizeof(word));
+		len = rte_cpu_to_be_16(
+			(uint16_t)((uint32_t)(esp - outer) - IPSEC_IPV6_HEADER + esp_len));
+		memcpy(outer + 4, &len, sizeof(len));
+	}
+	if (unlikely((rt->flags & IPSEC_RT_UDP) != 0)) {
+		len = rte_cpu_to_be_16((uint16_t)(IPSEC_UDP_HEADER + esp_len));
+		memcpy(esp - 4, &len, sizeof(len));
+	}
+	memcpy(esp + 4, &low, sizeof(low));
+	if (likely(rt->iv_len != 0))
+		memcpy(esp + IPSEC_ESP_HEADER, &iv, sizeof(iv));
+	ipsec_job_nonce(job, rt, esp, iv);
+	return outer;
+}
+
+/* The frame is what put_header() made of it; its view and its flags say so too. */
+static inline void
+put_view(const struct ipsec_cache_worker *w, const struct ipsec_cache_rt *rt, struct rte_mbuf *m,
+	struct packet_view *view)
+{
+	bool v4 = rt->family == AF_INET, udp = (rt->flags & IPSEC_RT_UDP) != 0;
+	uint16_t next = RTE_ETHER_HDR_LEN + (v4 ? IPSEC_IPV4_HEADER : IPSEC_IPV6_HEADER);
+	uint16_t type = v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6, be = rte_cpu_to_be_16(type);
+
+	memcpy(rte_pktmbuf_mtod_offset(m, uint8_t *, RTE_ETHER_HDR_LEN - 2), &be, sizeof(be));
+	m->packet_type = 0;
+	m->ol_flags &= ~(uint64_t)SETTLED_FLAGS;
+	ipsec_set_mark(w, rt, m);
+	*view = (struct packet_view){
+		.l3_end = m->pkt_len,
+		.l3_off = RTE_ETHER_HDR_LEN,
+		.l4_off = udp ? next : 0,
+		.rest_off = udp ? 0 : next,
+		.src_off = RTE_ETHER_HDR_LEN + (v4 ? 12 : 8),
+		.dst_off = RTE_ETHER_HDR_LEN + (v4 ? 16 : 24),
+		.ether_type = type,
+		.l3 = v4 ? PACKET_L3_IPV4 : PACKET_L3_IPV6,
+		.stop = udp ? PACKET_STOP_NONE : PACKET_STOP_OPAQUE,
+		.flags = PACKET_F_L3,
+		.l4_proto = udp ? IPPROTO_UDP : IPPROTO_ESP,
+	};
+}
+
+static inline uint32_t
+padding(uint32_t len)
+{
+	return -(len + TRAILER_MIN) & (IPSEC_PAD_ALIGN - 1);
+}
+
+/* Padding 1, 2, 3, their number, next header (RFC 4303, 2.4), in the low bytes of a word. */
+static inline uint64_t
+trailer(uint32_t pad, uint8_t proto)
+{
+	static const uint64_t bytes[IPSEC_PAD_ALIGN] = { 0, 0x0101, 0x020201, 0x03030201 };
+
+	return rte_cpu_to_le_64(bytes[pad] | (uint64_t)proto << 8 * (pad + 1));
+}
+
+/* The usual frame: one segment with room on both sides. False: it is another kind. */
+static inline bool
+shape_plain(struct ipsec_cache_worker *w, struct ipsec_job *job, struct rte_mbuf *m,
+	struct packet_view *view)
+{
+	const struct ipsec_cache_rt *rt = job->rt;
+	uint8_t *ip = rte_pktmbuf_mtod_offset(m, uint8_t *, view->l3_off), *outer;
+	struct inner in;
+	uint32_t pad;
+	uint64_t end;
+
+	if (unlikely(!ipsec_mbuf_plain(m) || rt->tfcpad != 0 ||
+		    rte_pktmbuf_headroom(m) + view->l3_off <
+			    IPSEC_HEADER_ROOM + RTE_ETHER_HDR_LEN ||
+		    m->buf_len - m->data_off - view->l3_end < TRAILER_STORE + IPSEC_ICV_MAX))
+		return false;
+	in = look_inside(ip, view);
+	pad = padding(in.len);
+	end = trailer(pad, in.proto);
+	memcpy(ip + in.len, &end, TRAILER_STORE);
+	job->m = m;
+	job->text = ip;
+	job->len = in.len + pad + TRAILER_MIN;
+	job->icv = ip + job->len;
+	outer = put_header(
+		w, rt, ip, &in, IPSEC_ESP_HEADER + rt->iv_len + job->len + rt->icv_len, job);
+	m->data_off = (uint16_t)(outer - RTE_ETHER_HDR_LEN - (uint8_t *)m->buf_addr);
+	m->data_len = (uint16_t)(RTE_ETHER_HDR_LEN + rt->header_len + job->len + rt->icv_len);
+	m->pkt_len = m->data_len;
+	return true;
+}
+
+/* Zeros that hide the packet's length (RFC 4303, 2.7), as far as the route's MTU allows. */
+static uint32_t
+tfc_padding(const struct ipsec_cache_rt *rt, const struct ipsec_cache_decision *d, uint32_t len)
+{
+	uint32_t to = RTE_MIN(rt->tfcpad, d->mtu);
+
+	return len < to ? to - len : 0;
+}
+
+/* Any frame: cut, shared, in many segments, to be padded. False: no mbuf, or they are too small. */
+static bool __rte_noinline
+shape_any(struct ipsec_cache_worker *w, struct ipsec_job *job, struct packet_vector *v,
+	const struct ipsec_cache_decision *d)
+{
+	const struct ipsec_cache_rt *rt = job->rt;
+	struct packet_view *view = &v->views[job->at];
+	uint32_t pad, tfc, more, i;
+	struct rte_mbuf *m;
+	struct inner in;
+	uint8_t *ip, *outer, *end;
+
+	m = ipsec_mbuf_own(v->pkts[job->at], IPSEC_HEADER_ROOM, view->l3_off + HEAD_MIN);
+	if (m == NULL)
+		return false;
+	v->pkts[job->at] = m;
+	ipsec_mbuf_cut(m, view->l3_end);
+	ip = rte_pktmbuf_mtod_offset(m, uint8_t *, view->l3_off);
+	in = look_inside(ip, view);
+	tfc = tfc_padding(rt, d, in.len);
+	pad = padding(in.len + tfc);
+	more = tfc + pad + TRAILER_MIN + rt->icv_len;
+	if (rt->header_len + in.len + more > UINT16_MAX)
+		return false;
+	if ((end = ipsec_mbuf_extend(m, more)) == NULL)
+		return false;
+	memset(end, 0, tfc);
+	end += tfc;
+	for (i = 1; i <= pad; i++)
+		*end++ = (uint8_t)i;
+	*end++ = (uint8_t)pad;
+	*end++ = in.proto;
+	job->m = m;
+	job->text = NULL;
+	job->icv = end;
+	job->len = in.len + tfc + pad + TRAILER_MIN;
+	outer = put_header(
+		w, rt, ip, &in, IPSEC_ESP_HEADER + rt->iv_len + job->len + rt->icv_len, job);
+	i = (uint32_t)(rte_pktmbuf_mtod(m, uint8_t *) - (outer - RTE_ETHER_HDR_LEN));
+	m->data_off = (uint16_t)(m->data_off - i);
+	m->data_len = (uint16_t)(m->data_len + i);
+	m->pkt_len += i;
+	job->off = RTE_ETHER_HDR_LEN + rt->header_len;
+	return true;
+}
+
+/*
+ * Numbers for the packets of an SA that lcores share: one addition for all of them. Returns which
+ * they are. A number beyond the last one is given as 0.
+ */
+static uint64_t
+number_shared(struct ipsec_cache_worker *w, uint64_t mask,
+	const struct ipsec_cache_decision *const *decisions, struct ipsec_cache_rt *rt)
+{
+	uint64_t seq, mine = 0;
+	unsigned int i;
+
+	packet_mask_for_each (i, mask) {
+		if (decisions[i]->rt == rt)
+			mine |= UINT64_C(1) << i;
+	}
+	/* looked at first, so that those who come in vain do not add up to a wrap */
+	seq = ipsec_load(&rt->oseq);
+	if (seq < rt->oseq_max)
+		seq = atomic_fetch_add_explicit(
+			&rt->oseq, (uint64_t)__builtin_popcountll(mine), memory_order_relaxed);
+	packet_mask_for_each (i, mine) {
+		w->seqs[i] = seq < rt->oseq_max ? ++seq : 0;
+	}
+	return mine;
+}
+
+/* The next number of an SA whose home this is; 0: there is none left (D11). */
+static inline uint64_t
+number_own(struct ipsec_cache_rt *rt)
+{
+	uint64_t seq = ipsec_load(&rt->oseq);
+
+	if (unlikely(seq >= rt->oseq_max))
+		return 0;
+	ipsec_store(&rt->oseq, seq + 1);
+	return seq + 1;
+}
+
+/* Gives each packet its number, in order of position (D11, D12). Returns those that got one. */
+static uint64_t
+number(struct ipsec_cache_worker *w, const struct packet_vector *v, uint64_t mask,
+	const struct ipsec_cache_decision *const *decisions, struct ipsec_cache_result *result)
+{
+	uint64_t go = 0, shared = 0, home;
+	struct ipsec_cache_rt *rt;
+	unsigned int i;
+
+	packet_mask_for_each (i, mask) {
+		rt = decisions[i]->rt;
+		if (unlikely(ipsec_rt_over(rt))) {
+			ipsec_worker_fail(w, result, i, IPSEC_CACHE_ESP_EXPIRED);
+			continue;
+		}
+		if (unlikely((rt->flags & IPSEC_RT_SHARED) != 0)) {
+			if ((shared >> i & 1) == 0)
+				shared |= number_shared(w, mask & UINT64_MAX << i, decisions, rt);
+		} else {
+			home = ipsec_worker_claim(w, rt);
+			if (unlikely(home != w->home)) {
+				result->hand_over |= UINT64_C(1) << i;
+				result->home[i] = (uint8_t)home;
+				continue;
+			}
+			w->seqs[i] = number_own(rt);
+		}
+		if (unlikely(w->seqs[i] == 0)) {
+			ipsec_worker_fail(w, result, i, IPSEC_CACHE_ESP_SEQ);
+			continue;
+		}
+		ipsec_rt_count(rt, 1, v->views[i].l3_end - v->views[i].l3_off, w->seconds);
+		go |= UINT64_C(1) << i;
+	}
+	return go;
+}
+
+static void
+prefetch_sas(uint64_t mask, const struct ipsec_cache_decision *const *decisions)
+{
+	const struct ipsec_cache_rt *last = NULL, *rt;
+	unsigned int i;
+
+	packet_mask_for_each (i, mask) {
+		if ((rt = decisions[i]->rt) == last)
+			continue;
+		rte_prefetch0(rt);
+		rte_prefetch0(rt->header);
+		rte_prefetch0(&rt->oseq);
+		last = rt;
+	}
+}
+
+/* UDP over IPv6 has a checksum (RFC 8200, 8.1), over the text as it is sent. */
+static void
+finish_udp6(struct rte_mbuf *m)
+{
+	const struct rte_ipv6_hdr *ip =
+		rte_pktmbuf_mtod_offset(m, const struct rte_ipv6_hdr *, RTE_ETHER_HDR_LEN);
+	struct rte_udp_hdr *udp = rte_pktmbuf_mtod_offset(
+		m, struct rte_udp_hdr *, RTE_ETHER_HDR_LEN + IPSEC_IPV6_HEADER);
+	uint32_t off = RTE_ETHER_HDR_LEN + IPSEC_IPV6_HEADER, at = 0, sum;
+	const struct rte_mbuf *seg;
+	uint16_t part;
+
+	udp->dgram_cksum = 0;
+	sum = rte_ipv6_phdr_cksum(ip, 0);
+	for (seg = m; seg != NULL; seg = seg->next, off = 0) {
+		part = rte_raw_cksum(
+			rte_pktmbuf_mtod_offset(seg, const uint8_t *, off), seg->data_len - off);
+		/* what begins at an odd byte of the whole counts with its bytes exchanged */
+		sum += at % 2 == 0 ? part : rte_bswap16(part);
+		at += seg->data_len - off;
+	}
+	part = (uint16_t)~fold(sum);
+	udp->dgram_cksum = part == 0 ? UINT16_MAX : part;
+}
+
+/* Shapes the packets of `go`, in jobs of their own. Returns how many there are. */
+static unsigned int
+shape(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t go,
+	const struct ipsec_cache_decision *const *decisions, struct ipsec_cache_result *result)
+{
+	const struct ipsec_cache_rt *last = NULL;
+	unsigned int i, n = 0;
+
+	packet_mask_for_each (i, go) {
+		struct ipsec_job *job = &w->jobs[n];
+
+		job->rt = decisions[i]->rt;
+		if (job->rt != last)
+			ipsec_prefetch_key(job->rt);
+		last = job->rt;
+		job->seq = w->seqs[i];
+		job->at = (uint8_t)i;
+		if (unlikely(!shape_plain(w, job, v->pkts[i], &v->views[i])) &&
+			!shape_any(w, job, v, decisions[i])) {
+			ipsec_worker_fail(w, result, i, IPSEC_CACHE_ESP_NOBUF);
+			continue;
+		}
+		put_view(w, job->rt, job->m, &v->views[i]);
+		n++;
+	}
+	return n;
+}
+
+void
+ipsec_cache_seal(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
+	const struct ipsec_cache_decision *const *decisions, struct ipsec_cache_result *result)
+{
+	struct ipsec_job *job;
+	unsigned int n;
+
+	result->drop = result->hand_over = result->not_ours = result->pending = 0;
+	packet_vector_parse(v);
+	prefetch_sas(mask, decisions);
+	n = shape(w, v, number(w, v, mask, decisions, result), decisions, result);
+	for (job = w->jobs; job < w->jobs + n; job++) {
+		if (likely(job->text != NULL))
+			job->rt->encrypt(job->rt->key, &w->gcm, job->text, job->text, job->len,
+				job->nonce, job->aad, job->aad_len, job->icv, job->rt->icv_len);
+		else
+			ipsec_job_chain(w, job, true);
+		if (unlikely((job->rt->flags & IPSEC_RT_UDP) != 0 && job->rt->family == AF_INET6))
+			finish_udp6(job->m);
+	}
+	result->done = mask & ~(result->drop | result->hand_over);
+}
