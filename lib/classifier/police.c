@@ -12,7 +12,7 @@
 #include "classifier/police.h"
 #include "packet/packet.h"
 
-#define SCALE_BITS 20
+#define SCALE_BITS 20 /* a clock of 16 THz would overflow */
 
 static uint64_t
 popcount(uint64_t mask)
@@ -153,15 +153,13 @@ cycles_of_ns(uint64_t ns)
 	return cycles > INT64_MAX / 2 ? INT64_MAX / 2 : (uint64_t)cycles;
 }
 
+/* Full, or with nothing in it. */
 static void
-bucket_init(struct police_bucket *bucket, uint64_t rate, uint64_t burst)
+bucket_init(struct police_bucket *bucket, uint64_t rate, uint64_t burst, bool full)
 {
-	unsigned __int128 scale = ((unsigned __int128)rte_get_tsc_hz() << SCALE_BITS) / rate;
-
-	bucket->scale = scale > UINT64_MAX / UINT16_MAX ? UINT64_MAX / UINT16_MAX : (uint64_t)scale;
+	bucket->scale = (rte_get_tsc_hz() << SCALE_BITS) / rate;
 	bucket->burst = burst != 0 ? burst : 1;
-	/* Full. */
-	atomic_init(&bucket->empty, rte_rdtsc() - bucket->burst);
+	atomic_init(&bucket->empty, rte_rdtsc() - (full ? bucket->burst : 0));
 }
 
 static bool
@@ -189,11 +187,12 @@ police_params_create(int32_t exceed, const struct police_conf *conf)
 	police->base.verdict = exceed;
 	police->conf = *conf;
 	if (conf->rate != 0)
-		bucket_init(&police->bytes, conf->rate, cycles_of_ns(conf->burst_ns));
+		bucket_init(&police->bytes, conf->rate, cycles_of_ns(conf->burst_ns), true);
 	if (conf->pkt_rate != 0)
-		bucket_init(&police->packets, conf->pkt_rate, cycles_of_ns(conf->pkt_burst_ns));
+		bucket_init(
+			&police->packets, conf->pkt_rate, cycles_of_ns(conf->pkt_burst_ns), false);
 	if (conf->peakrate != 0) {
-		bucket_init(&police->peak, conf->peakrate, 1);
+		bucket_init(&police->peak, conf->peakrate, 1, true);
 		police->peak.burst = cost(&police->peak, conf->mtu);
 		atomic_init(&police->peak.empty, rte_rdtsc() - police->peak.burst);
 	}

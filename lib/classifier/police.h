@@ -44,7 +44,7 @@ extern const struct action_ops police_action_ops;
 
 /*
  * NULL and rte_errno: EINVAL (peakrate without rate or mtu, a rate without a burst),
- * ENOMEM. Buckets begin full, as they do after each change in Linux.
+ * ENOMEM. As in Linux the buckets of bytes begin full, that of packets with nothing in it.
  */
 struct action_params *police_params_create(int32_t exceed, const struct police_conf *conf);
 
