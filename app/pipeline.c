@@ -28,7 +28,7 @@ hook(struct worker *worker, const struct classifier_hook *where, const struct po
 
 	if (likely(block == NULL))
 		return;
-	classifier_run(block, &worker->classifier, port->ifindex, vector, &result);
+	classifier_run(block, &worker->classifier, 0, vector, &result);
 	if (result.passed != packet_vector_mask(vector))
 		pipeline_settle(worker, vector, &result);
 	if (where != &port->root)
@@ -78,6 +78,7 @@ poll_once(struct worker *worker, struct stream *stream)
 {
 	struct rte_mbuf *pkts[FORWARD_BURST_MAX];
 	struct packet_view views[PACKET_VECTOR_MAX];
+	struct packet_meta meta = { .iif = stream->rx_port->ifindex };
 	uint16_t n;
 
 	if (worker->mode->generate != NULL)
@@ -87,7 +88,7 @@ poll_once(struct worker *worker, struct stream *stream)
 		return 0;
 	count(&stream->rx_packets, n);
 	for (uint16_t i = 0; i < n; i++)
-		*packet_meta(pkts[i], worker->meta_offset) = (struct packet_meta){ 0 };
+		*packet_meta(pkts[i], worker->meta_offset) = meta;
 	for (uint16_t i = 0; i < n; i += PACKET_VECTOR_MAX) {
 		struct packet_vector vector = {
 			.pkts = pkts + i,

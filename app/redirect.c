@@ -10,6 +10,15 @@
 
 #define NESTING_MAX 4 /* Linux: MIRRED_NEST_LIMIT */
 
+/* As if they had come in there. */
+static void
+receive_again(struct worker *worker, const struct stream *stream, struct packet_vector *vector)
+{
+	for (unsigned int i = 0; i < vector->n; i++)
+		packet_meta(vector->pkts[i], worker->meta_offset)->iif = stream->rx_port->ifindex;
+	pipeline_receive(worker, stream, vector);
+}
+
 static void
 redirect_vector(
 	struct worker *worker, struct port *port, bool ingress, struct packet_vector *vector)
@@ -23,7 +32,7 @@ redirect_vector(
 	if ((stream = stream_of(worker->app, port)) == NULL)
 		drop(&worker->drops, DROP_NO_PORT, vector->pkts, vector->n);
 	else
-		pipeline_receive(worker, stream, vector);
+		receive_again(worker, stream, vector);
 }
 
 void

@@ -85,8 +85,8 @@ classifier_hook_block(const struct classifier_hook *hook)
 
 /*
  * Runs the vector through `block` (from classifier_hook_block(), not NULL), whose filters see
- * `ifindex` as the packets' incoming device. Parses views only if a rule or action needs them.
- * Worker.
+ * `ifindex` as the packets' incoming device; 0: that of each packet, in packet_meta. Parses views
+ * only if a rule or action needs them. Worker.
  */
 void classifier_run(struct classifier_block *block, const struct classifier_worker *worker,
 	uint32_t ifindex, struct packet_vector *vector, struct classifier_result *result);

@@ -105,7 +105,7 @@ compile_headers(const struct flower_match *match, const struct flower_pattern *p
 		*present |= FLOWER_HAS_ICMP;
 	if (mask->vlan_tci != 0 || mask->vlan_tpid != 0)
 		*present |= FLOWER_HAS_VLAN;
-	if (mask->cvlan_tci != 0 || mask->cvlan_tpid != 0)
+	if (mask->cvlan_tci != 0 || (match->key.cvlan_tpid & mask->cvlan_tpid) != 0)
 		*present |= FLOWER_HAS_CVLAN;
 	if (icmp && (ports || mask->tcp_flags != 0))
 		return refuse(why, "Keys of ICMP and of ports in one rule");

@@ -100,7 +100,10 @@ struct flower_key {
 	/* Word 7. _ETH_SRC; the outer tag's own type: the _ETH_TYPE of a rule with VLAN keys */
 	uint8_t eth_src[6];
 	rte_be16_t vlan_tpid;
-	/* Word 8. _INDEV as an ifindex in host order; the second tag */
+	/*
+	 * Word 8. _INDEV as an ifindex in host order; the second tag, whose type is 0 where there
+	 * is none: a rule may ask for that.
+	 */
 	uint32_t indev;
 	rte_be16_t cvlan_tci;
 	rte_be16_t cvlan_tpid;

@@ -159,9 +159,15 @@ read_key(const struct rte_mbuf *m, const struct packet_view *view, uint32_t ifin
 		read_link(m, view, ifindex, key);
 }
 
+static inline uint32_t
+incoming(const struct flower_keys *keys, const struct rte_mbuf *m)
+{
+	return keys->ifindex != 0 ? keys->ifindex : packet_meta(m, keys->meta_offset)->iif;
+}
+
 void
-flower_keys_read(struct flower_keys *keys, const struct packet_vector *vector, uint32_t ifindex,
-	uint64_t mask, uint32_t parts)
+flower_keys_read(
+	struct flower_keys *keys, const struct packet_vector *vector, uint64_t mask, uint32_t parts)
 {
 	unsigned int i;
 
@@ -172,8 +178,8 @@ flower_keys_read(struct flower_keys *keys, const struct packet_vector *vector, u
 	mask &= ~keys->valid;
 	keys->valid |= mask;
 	packet_mask_for_each (i, mask)
-		read_key(
-			vector->pkts[i], &vector->views[i], ifindex, keys->parts, &keys->fields[i]);
+		read_key(vector->pkts[i], &vector->views[i], incoming(keys, vector->pkts[i]),
+			keys->parts, &keys->fields[i]);
 }
 
 /* What headers are present lies in word 0 but is read with its own part. */

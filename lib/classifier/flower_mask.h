@@ -124,6 +124,8 @@ void flower_show(const struct classifier_rule *rule, struct flower_match *match)
 struct flower_keys {
 	uint64_t valid; /* packets whose key is read */
 	uint32_t parts; /* KEY_* of them that are read */
+	uint32_t ifindex; /* where all of them came in; 0: as their packet_meta says */
+	int meta_offset;
 	union {
 		uint64_t key[PACKET_VECTOR_MAX][FLOWER_WORDS];
 		struct flower_key fields[PACKET_VECTOR_MAX];
@@ -131,23 +133,22 @@ struct flower_keys {
 };
 
 /* Reads the keys of packets in `mask`, at least `parts` of them. Views are parsed. */
-void flower_keys_read(struct flower_keys *keys, const struct packet_vector *vector,
-	uint32_t ifindex, uint64_t mask, uint32_t parts);
+void flower_keys_read(struct flower_keys *keys, const struct packet_vector *vector, uint64_t mask,
+	uint32_t parts);
 uint32_t flower_key_parts(const struct flower_pattern *pattern);
 
 /* Makes sure of them. */
 static inline void
-flower_keys_ensure(struct flower_keys *keys, const struct packet_vector *vector, uint32_t ifindex,
-	uint64_t mask, uint32_t parts)
+flower_keys_ensure(
+	struct flower_keys *keys, const struct packet_vector *vector, uint64_t mask, uint32_t parts)
 {
 	if ((mask & ~keys->valid) != 0 || (parts & ~keys->parts) != 0)
-		flower_keys_read(keys, vector, ifindex, mask, parts);
+		flower_keys_read(keys, vector, mask, parts);
 }
 
 /* flower_run.c */
 /* The rules that packets in `mask` match, in rule[]; returns those that match any. */
 uint64_t flower_lookup(const struct flower *flower, struct flower_keys *keys,
-	const struct packet_vector *vector, uint32_t ifindex, uint64_t mask,
-	const struct classifier_rule **rule);
+	const struct packet_vector *vector, uint64_t mask, const struct classifier_rule **rule);
 
 #endif /* CLASSIFIER_FLOWER_MASK_H */

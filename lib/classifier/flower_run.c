@@ -154,8 +154,7 @@ lookup_mask(const struct flower_mask *fm, uint64_t (*keys)[FLOWER_WORDS], uint64
 
 uint64_t
 flower_lookup(const struct flower *flower, struct flower_keys *keys,
-	const struct packet_vector *vector, uint32_t ifindex, uint64_t mask,
-	const struct classifier_rule **rule)
+	const struct packet_vector *vector, uint64_t mask, const struct classifier_rule **rule)
 {
 	const struct flower_mask *fm;
 	uint64_t matched = 0, here;
@@ -164,7 +163,7 @@ flower_lookup(const struct flower *flower, struct flower_keys *keys,
 	for (fm = atomic_load_explicit(&flower->first, memory_order_acquire);
 		fm != NULL && mask != 0;
 		fm = atomic_load_explicit(&fm->next, memory_order_acquire)) {
-		flower_keys_ensure(keys, vector, ifindex, mask, fm->parts);
+		flower_keys_ensure(keys, vector, mask, fm->parts);
 		here = lookup_mask(fm, keys->key, mask, rule);
 		matched |= here;
 		mask &= ~here;

@@ -32,7 +32,6 @@ struct run {
 	const struct classifier_worker *worker;
 	struct classifier_result *result;
 	struct packet_vector *vector;
-	uint32_t ifindex;
 	uint32_t loops; /* of the packets under way */
 	uint32_t n_waiting; /* at most one entry a packet */
 	uint64_t protocols; /* packets whose protocol[] is known */
@@ -275,7 +274,7 @@ run_flower(struct run *run, const struct classifier_prio *prio, uint64_t mask)
 	uint64_t matched;
 
 	packet_vector_parse(run->vector);
-	matched = flower_lookup(&prio->flower, &run->keys, run->vector, run->ifindex, mask, rule);
+	matched = flower_lookup(&prio->flower, &run->keys, run->vector, mask, rule);
 	if (matched == 0)
 		return mask;
 	return (mask & ~matched) | run_rules(run, rule, matched);
@@ -345,11 +344,12 @@ classifier_run(struct classifier_block *block, const struct classifier_worker *w
 	run.worker = worker;
 	run.result = result;
 	run.vector = vector;
-	run.ifindex = ifindex;
 	run.loops = 0;
 	run.n_waiting = 0;
 	run.protocols = 0;
 	run.keys.valid = 0;
+	run.keys.ifindex = ifindex;
+	run.keys.meta_offset = worker->meta_offset;
 	/* Relaxed: what some rule needs besides, it has read when it is met. */
 	run.keys.parts = atomic_load_explicit(&block->key_parts, memory_order_relaxed);
 	run.burst.vector = vector;

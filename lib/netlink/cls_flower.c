@@ -265,8 +265,11 @@ parse_types(struct netlink_request *req, const struct nlattr **tb, uint16_t prot
 	if (ret != 0)
 		return ret;
 	if (!is_vlan_type(get_be16(vlan_type))) {
-		if (vlan_type != NULL)
+		if (vlan_type != NULL) {
+			/* Linux compares the type right behind the tag as well: no second tag */
 			set_type(match, get_be16(vlan_type));
+			match->mask.cvlan_tpid = 0xffff;
+		}
 		return refuse_tags(req, tb[TCA_FLOWER_KEY_CVLAN_ID], tb[TCA_FLOWER_KEY_CVLAN_PRIO],
 			cvlan_type, "a second VLAN");
 	}
@@ -470,7 +473,7 @@ put_types(struct netlink_put *put, const struct flower_match *match)
 		mask->vlan_tci);
 	put_tag(put, TCA_FLOWER_KEY_CVLAN_ID, TCA_FLOWER_KEY_CVLAN_PRIO, key->cvlan_tci,
 		mask->cvlan_tci);
-	if (mask->cvlan_tpid != 0) {
+	if (key->cvlan_tpid != 0) {
 		netlink_put_u16(put, TCA_FLOWER_KEY_VLAN_ETH_TYPE, key->cvlan_tpid);
 		if (mask->eth_type != 0)
 			netlink_put_u16(put, TCA_FLOWER_KEY_CVLAN_ETH_TYPE, key->eth_type);

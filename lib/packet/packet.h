@@ -168,7 +168,11 @@ struct packet_meta {
 	uint32_t priority; /* skb->priority; selects the band */
 	uint16_t queue; /* Tx queue + 1, 0 for the stage's own choice */
 	uint16_t classid; /* minor of the class a filter chose (flowid), 0 for none */
-	uint32_t bytes; /* frame length noted when a scheduler queued it */
+	union {
+		uint32_t
+			iif; /* skb->skb_iif until it is queued: where it came in, 0 if made here */
+		uint32_t bytes; /* frame length noted when a scheduler queued it */
+	};
 };
 static_assert(sizeof(struct packet_meta) == 16, "packet_meta is one 16-byte store");
 

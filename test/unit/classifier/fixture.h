@@ -44,6 +44,7 @@ struct fixture {
 	struct mirrored mirrored[MIRRORS_MAX];
 	unsigned int n_mirrored;
 	const char *why;
+	uint32_t ifindex; /* that packets come in by; 0: as packet_meta says */
 };
 
 static struct rte_mempool *the_pool;
@@ -76,6 +77,7 @@ fixture_setup(void **state)
 	f->classifier = classifier_create(f->rcu, f->actions);
 	assert_int_equal(classifier_block_create(f->classifier, &f->block), 0);
 	f->worker.meta_offset = the_meta_offset;
+	f->ifindex = 1;
 	f->worker.mirror = fixture_mirror;
 	f->worker.mirror_arg = f;
 	f->vector.pkts = f->pkts;
@@ -120,7 +122,7 @@ run(struct fixture *f)
 	uint64_t sum = f->result.passed, all = packet_vector_mask(&f->vector);
 
 	memset(&f->result, 0xff, sizeof(f->result));
-	classifier_run(f->block, &f->worker, 1, &f->vector, &f->result);
+	classifier_run(f->block, &f->worker, f->ifindex, &f->vector, &f->result);
 	sum = f->result.passed;
 	assert_int_equal(sum & f->result.redirected, 0);
 	sum |= f->result.redirected;

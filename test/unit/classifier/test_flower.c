@@ -302,6 +302,33 @@ flower_matches_link_layer_and_tags(void **state)
 	assert_int_equal(matched(f, &m), 0x7);
 	m.key.indev = 2;
 	assert_int_equal(matched(f, &m), 0);
+	/* One tag and no other: the second has no type. */
+	m = (struct flower_match){ 0 };
+	m.mask.cvlan_tpid = FULL16;
+	assert_int_equal(matched(f, &m), 0x5);
+	m.key.vlan_tpid = htons(ETH_P_8021Q);
+	m.mask.vlan_tpid = FULL16;
+	assert_int_equal(matched(f, &m), 0x4);
+}
+
+static void
+flower_takes_the_incoming_port_of_each_packet(void **state)
+{
+	struct fixture *f = *state;
+	struct flower_match m = { 0 };
+
+	for (unsigned int i = 0; i < 3; i++) {
+		put_udp4(f, 0xc0000201, 0xc6336401, 1000, 53);
+		packet_meta(f->pkts[i], the_meta_offset)->iif = i;
+	}
+	f->ifindex = 0;
+	m.key.indev = 2;
+	m.mask.indev = FULL32;
+	assert_int_equal(matched(f, &m), 0x4);
+	m.key.indev = 1;
+	assert_int_equal(matched(f, &m), 0x2);
+	f->ifindex = 1;
+	assert_int_equal(matched(f, &m), 0x7);
 }
 
 static void
@@ -920,6 +947,7 @@ main(void)
 		FIXTURE_TEST(flower_matches_ports_and_protocol),
 		FIXTURE_TEST(flower_matches_ip6),
 		FIXTURE_TEST(flower_matches_link_layer_and_tags),
+		FIXTURE_TEST(flower_takes_the_incoming_port_of_each_packet),
 		FIXTURE_TEST(flower_matches_arp_and_icmp),
 		FIXTURE_TEST(flower_C8_ports_only_where_they_are),
 		FIXTURE_TEST(flower_C8_a_cut_chain_has_what_is_there),
