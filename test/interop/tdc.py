@@ -41,7 +41,6 @@ EXCEPTIONS = {
     '224f': PTYPE, 'd1a3': PTYPE, '464a': PTYPE, '5172': PTYPE, '1b2b': PTYPE, '630c': PTYPE,
     '706d': PTYPE,
     'f057': OVERHEAD, '3dda': OVERHEAD,
-    '0eeb': 'nothing is offloaded: skip_hw of a filter and of its actions are not compared',
     '2f82': 'wants 256 Tx queues, of which the program takes %d' % QUEUES_MAX,
 }
 

@@ -26,7 +26,7 @@ CACHE = pathlib.Path(os.environ.get("MILLRACE_KERNEL_CACHE", BUILD / "kernel-cac
 
 # What of /lib/modules/VERSION/kernel goes into the initramfs.
 MODULES = re.compile(
-    r"(arch/x86/crypto|crypto|lib|net/(802|8021q|core|ipv4|ipv6|key|llc|psample|sched|xfrm)|drivers/virtio)/.*|"
+    r"(arch/x86/crypto|crypto|lib|net/(802|8021q|bridge|core|ipv4|ipv6|key|llc|psample|sched|xfrm)|drivers/virtio)/.*|"
     r"drivers/(char/virtio_console|net/(virtio_net|net_failover|veth|dummy|ifb|tun))\.ko")
 # Of the machine the tests run on. busybox's own sh would prefer its own ip and tc.
 TOOLS = ["sh", "ip", "tc"]

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The millrace authors
+
+"""The same tc file and the same frames through Debian's kernel and through millrace: the same
+frames leave, tc shows the same rules with the same counts.
+
+Each file in tc/ is a case. The kernel bridges p0 and p1 as millrace's mode io joins them; all frames
+come in at p0. Lines of a file that begin with `#:` say what is special about it:
+
+    #: unordered WHY        frames that leave a port are compared without their order
+    #: without SORT WHY     frames of a sort of traffic.py's are left out
+"""
+
+import collections
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+import traffic
+from frames import read, write
+from kernel import Kernel, require
+from program import Millrace, wait_for
+
+CASES = sorted(pathlib.Path(__file__).with_name("tc").glob("*.tc"))
+SHOWN = 4
+
+# What may differ between two shows of the same rule: times, numbers that are given out, references.
+PASSING = {"installed", "last_used", "first_used", "expires", "ref", "bind", "index"}
+ETHER_HEADER = 14
+
+BRIDGE = """
+    ip link add br0 type bridge stp_state 0 mcast_snooping 0
+    for n in 0 1; do
+        ip link set eth$n name p$n
+        ip link set p$n master br0
+        ip link set p$n type bridge_slave learning off
+        ip link set p$n up
+    done
+    ip link set br0 up
+    until grep -qx 3 /sys/class/net/p0/brport/state && grep -qx 3 /sys/class/net/p1/brport/state; do
+        sleep 0.1
+    done
+"""
+
+CLEAN = """
+    set +e
+    for n in 0 1; do
+        tc qdisc del dev p$n clsact
+        tc qdisc del dev p$n root
+    done
+    for kind in csum gact mirred pedit police skbedit vlan; do
+        tc actions flush action $kind
+    done
+    true
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    require()
+    with Kernel() as guest:
+        guest.run(BRIDGE)
+        yield guest
+
+
+@pytest.fixture
+def directory():
+    path = pathlib.Path(tempfile.mkdtemp(prefix="mr-"))
+    yield path
+    shutil.rmtree(path)
+
+
+# What one side did: frames that left p0 and p1, what tc shows for each hook.
+Outcome = collections.namedtuple("Outcome", "left shown")
+
+
+def hooks(rules):
+    """("p0", "ingress") for each place where the file puts filters."""
+    found = re.findall(r"^filter add dev (p\d) (ingress|egress|parent \S+)", rules, re.M)
+    return list(dict.fromkeys(found))
+
+
+def through_kernel(kernel, rules, sent):
+    before = int(kernel.run("cat /sys/class/net/p0/statistics/rx_packets").stdout)
+    try:
+        kernel.run("tc -b -", input=rules)
+        kernel.send(0, sent)
+        wait_for(lambda: int(kernel.run("cat /sys/class/net/p0/statistics/rx_packets").stdout) ==
+                 before + len(sent), "frames in the guest")
+        left = [kernel.receive(nic) for nic in range(2)]
+        shown = {hook: kernel.json("tc -j -s filter show dev " + " ".join(hook)) for hook in hooks(rules)}
+    finally:
+        kernel.run(CLEAN)
+    return Outcome(left, shown)
+
+
+def through_millrace(directory, rules, sent):
+    write(directory / "in0.pcap", sent)
+    write(directory / "in1.pcap", [])
+    vdevs = [f"net_pcap{i},rx_pcap={directory}/in{i}.pcap,tx_pcap={directory}/out{i}.pcap" for i in range(2)]
+    program = Millrace(directory, vdevs, ["-i"], stdin=subprocess.PIPE)
+    try:
+        program.wait_ready()
+        program.run("tc", "-b", "-", stdin=rules)
+        program.process.stdin.write(b"start\n")
+        program.process.stdin.flush()
+        wait_for(lambda: program.link_stats("p0")["rx"]["packets"] == len(sent), "frames in the program")
+        program.run("tc", "-s", "qdisc")
+        shown = {hook: program.json("tc -j -s filter show dev " + " ".join(hook)) for hook in hooks(rules)}
+        program.stop()
+    finally:
+        program.kill()
+        program.process.stdin.close()
+    return Outcome([read(directory / f"out{i}.pcap") for i in range(2)], shown)
+
+
+def plain(shown):
+    """What must be the same of what tc showed."""
+    if isinstance(shown, dict):
+        return {key: plain(value) for key, value in shown.items() if key not in PASSING}
+    if isinstance(shown, list):
+        return [plain(value) for value in shown]
+    return shown
+
+
+def allow(shown, hook, header, tagged):
+    """Takes out of tc's rules what is known to be counted in another way; doc/classifier.md has the reasons."""
+    for action in (a for rule in shown for a in rule.get("options", {}).get("actions", [])):
+        stats = action["stats"]
+        if action["kind"] == "mirred":
+            del stats["overlimits"]
+        if tagged:
+            del stats["bytes"]
+        elif hook[1] == "ingress":
+            stats["bytes"] += header * stats["packets"]
+    return shown
+
+
+def differences(linux, ours, ordered, tagged):
+    """Sentences."""
+    for port in range(2):
+        theirs, mine = collections.Counter(linux.left[port]), collections.Counter(ours.left[port])
+        for who, extra in (("Linux", theirs - mine), ("millrace", mine - theirs)):
+            for frame in list(extra)[:SHOWN]:
+                yield f"p{port}: only {who} sent {traffic.describe(frame)}"
+            if len(extra) > SHOWN:
+                yield f"p{port}: and {len(extra) - SHOWN} others that only {who} sent"
+        if theirs == mine and ordered and linux.left[port] != ours.left[port]:
+            yield f"p{port}: the order differs"
+    for hook, shown in linux.shown.items():
+        theirs = plain(allow(shown, hook, ETHER_HEADER, tagged))
+        mine = plain(allow(ours.shown[hook], hook, 0, tagged))
+        if len(theirs) != len(mine):
+            yield f"{hook}: {len(theirs)} filters in Linux, {len(mine)} here"
+        for a, b in zip(theirs, mine):
+            if a != b:
+                yield f"{hook}:\n  Linux    {a}\n  millrace {b}"
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_same(kernel, directory, path):
+    rules = path.read_text()
+    without = re.findall(r"^#: without (\w+)", rules, re.M)
+    sent = traffic.corpus(without)
+    linux = through_kernel(kernel, rules, sent)
+    ours = through_millrace(directory, rules, sent)
+    assert any(left for left in linux.left), "the kernel forwards nothing"
+    found = list(differences(linux, ours, "#: unordered" not in rules,
+                             "tagged" not in without))
+    assert not found, "\n" + "\n".join(found)
