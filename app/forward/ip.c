@@ -20,10 +20,16 @@
 static void __rte_noinline
 drop_all(struct burst *b)
 {
-	for (unsigned int r = DROP_NOT_FOR_US; r < DROP_MAX; r++) {
-		if (b->dropped[r - DROP_NOT_FOR_US] != 0)
-			drop_mask(&b->worker->drops, (enum drop_reason)r, b->pkts,
-				b->dropped[r - DROP_NOT_FOR_US]);
+	while (b->dropped != 0) {
+		uint8_t why = b->why[__builtin_ctzll(b->dropped)];
+		uint64_t mask = 0;
+		unsigned int i;
+
+		packet_mask_for_each (i, b->dropped)
+			if (b->why[i] == why)
+				mask |= UINT64_C(1) << i;
+		drop_mask(&b->worker->drops, (enum drop_reason)why, b->pkts, mask);
+		b->dropped &= ~mask;
 	}
 }
 
@@ -340,6 +346,7 @@ send_fragment(struct burst *b, unsigned int i, struct rte_mbuf *m, const void *d
 		return;
 	}
 	burst_rewrite(rte_pktmbuf_mtod_offset(m, void *, RTE_ETHER_HDR_LEN), hop);
+	route_hop_use(hop);
 	pipeline_send(b->worker, port, (uint16_t)(b->worker->id % port->n_txq), &one);
 }
 
@@ -440,13 +447,17 @@ ip_burst_divert(struct burst *b, unsigned int i, uint8_t ttl, const void *dst)
 }
 
 static inline void
-forward_all(struct burst *b, const struct routed *r)
+forward_all(struct burst *b, const struct routed *r, unsigned int n)
 {
 	const struct route_hop *hops[PACKET_VECTOR_MAX];
 
-	route_lookup4(b->worker->app->route, r->dst, hops, r->n);
-	for (unsigned int k = 0; k < r->n; k++)
-		b->hops[r->where[k]] = hops[k];
+	if (likely(r->n == n)) {
+		route_lookup4(b->worker->app->route, r->dst, b->hops, n);
+	} else {
+		route_lookup4(b->worker->app->route, r->dst, hops, r->n);
+		for (unsigned int k = 0; k < r->n; k++)
+			b->hops[r->where[k]] = hops[k];
+	}
 	for (unsigned int k = 0; k < r->n; k++) {
 		unsigned int i = r->where[k];
 		const struct route_hop *hop = b->hops[i];
@@ -462,8 +473,7 @@ forward_all(struct burst *b, const struct routed *r)
 		}
 		decrement_ttl(h);
 		burst_trim(b->pkts[i], b->views[i].l3_end);
-		burst_rewrite(h, hop);
-		b->forward |= UINT64_C(1) << i;
+		burst_send(b, i, h, hop);
 	}
 }
 
@@ -508,16 +518,16 @@ mask_of_port(const struct burst *b, uint16_t id)
 static void
 send_all(struct burst *b, struct packet_vector *vector)
 {
+	if (likely(b->last != NULL && !b->mixed && b->forward == packet_vector_mask(vector))) {
+		struct port *port = &b->worker->app->ports[b->last->port];
+
+		pipeline_send(b->worker, port, queue_to(b, port), vector);
+		return;
+	}
 	while (b->forward != 0) {
 		uint16_t id = b->hops[__builtin_ctzll(b->forward)]->port;
 		uint64_t mask = mask_of_port(b, id);
 
-		if (likely(mask == packet_vector_mask(vector))) {
-			struct port *port = &b->worker->app->ports[id];
-
-			pipeline_send(b->worker, port, queue_to(b, port), vector);
-			return;
-		}
 		send_port(b, id, mask);
 		b->forward &= ~mask;
 	}
@@ -526,20 +536,18 @@ send_all(struct burst *b, struct packet_vector *vector)
 static void
 ip_forward(struct worker *worker, const struct stream *stream, struct packet_vector *vector)
 {
-	struct burst b = { .worker = worker,
-		.stream = stream,
-		.rx_port = stream->rx_port->id,
-		.pkts = vector->pkts,
-		.views = vector->views };
 	struct routed r;
+	struct burst b;
 
+	burst_begin(&b, worker, stream->rx_port->id, vector);
+	b.stream = stream;
 	packet_vector_parse(vector);
 	check_all(&b, vector->n, &r);
 	if (likely(r.n > 0))
-		forward_all(&b, &r);
+		forward_all(&b, &r, vector->n);
 	if (unlikely(b.v6 != 0) && (b.v6 = ip6_check(&b, b.v6)) != 0)
 		ip6_route(&b);
-	if (unlikely(b.any_drop != 0))
+	if (unlikely(b.dropped != 0))
 		drop_all(&b);
 	send_all(&b, vector);
 }

@@ -75,8 +75,7 @@ forward(struct burst *b, unsigned int i)
 	}
 	h->hop_limits--;
 	burst_trim(b->pkts[i], b->views[i].l3_end);
-	burst_rewrite(h, hop);
-	b->forward |= UINT64_C(1) << i;
+	burst_send(b, i, h, hop);
 }
 
 uint64_t

@@ -27,15 +27,33 @@ struct burst {
 	uint64_t v4; /* mask: IPv4, checked, to be routed */
 	uint64_t v6; /* mask: IPv6, to be routed once ip6_check() has seen them */
 	uint64_t forward; /* mask: to be sent */
-	uint64_t dropped[DROP_MAX - DROP_NOT_FOR_US];
-	uint64_t any_drop;
+	uint64_t dropped; /* mask: for why[i] */
+	const struct route_hop *last; /* the hop of the last that is to be sent */
+	bool mixed; /* they leave by more than one port */
+	uint8_t why[PACKET_VECTOR_MAX]; /* enum drop_reason */
 };
+static_assert(DROP_MAX <= UINT8_MAX, "a reason is a byte");
+
+/* Not an initializer: that would clear a kilobyte for each burst. */
+static inline void
+burst_begin(struct burst *b, struct worker *worker, uint16_t rx_port,
+	const struct packet_vector *vector)
+{
+	b->worker = worker;
+	b->stream = NULL;
+	b->rx_port = rx_port;
+	b->pkts = vector->pkts;
+	b->views = vector->views;
+	b->v4 = b->v6 = b->forward = b->dropped = 0;
+	b->last = NULL;
+	b->mixed = false;
+}
 
 static inline void
 burst_drop(struct burst *b, enum drop_reason reason, unsigned int i)
 {
-	b->dropped[reason - DROP_NOT_FOR_US] |= UINT64_C(1) << i;
-	b->any_drop |= UINT64_C(1) << i;
+	b->why[i] = (uint8_t)reason;
+	b->dropped |= UINT64_C(1) << i;
 }
 
 /* Ethernet and an IP header that lie together in a segment that may be written to. */
@@ -107,7 +125,19 @@ static inline void
 burst_rewrite(void *l3, const struct route_hop *hop)
 {
 	memcpy((uint8_t *)l3 - sizeof(hop->rewrite), hop->rewrite, sizeof(hop->rewrite));
+}
+
+/* Packet i, with its layer 3 at l3, is to be sent to that hop. */
+static inline void
+burst_send(struct burst *b, unsigned int i, void *l3, const struct route_hop *hop)
+{
+	burst_rewrite(l3, hop);
+	b->forward |= UINT64_C(1) << i;
+	if (likely(hop == b->last))
+		return;
 	route_hop_use(hop);
+	b->mixed |= b->last != NULL && b->last->port != hop->port;
+	b->last = hop;
 }
 
 #endif /* APP_FORWARD_IP_BURST_H */
