@@ -286,6 +286,8 @@ icv_right(const struct ipsec_job *job)
 	uint64_t a[2], b[2];
 	unsigned int i;
 
+	if (job->rt->icv_len == 0)
+		return true;
 	if (unlikely(job->text == NULL))
 		icv = packet_read(job->m, job->off + job->len, job->rt->icv_len, buf);
 	if (likely(job->rt->icv_len == IPSEC_ICV_MAX)) {

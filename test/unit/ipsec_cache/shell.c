@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+/*
+ * ESP by the line, for tests that are written in another language:
+ *
+ *   sa src=A dst=A spi=N [key=HEX] [icv=BITS] [null=1] [esn=1] [window=N] [sport=N dport=N]
+ * [flags=N] [xflags=N] [oseq=N] [seq=N] [tfc=N] [packets=N] [bytes=N]     -> ok, or refused
+ * SENTENCE local A                                                          -> ok seal dst=A spi=N
+ * frame=HEX [cut=N] [share=1] [headroom=N]        -> done HEX, drop ERROR, ... open frame=HEX
+ * [cut=N] [share=1]                                 -> done HEX, drop ERROR, ... show dst=A spi=N
+ * -> oseq N seq N packets N bytes N old N seen N icv N
+ *
+ * A frame is cut into segments of `cut` bytes; with `share` somebody else holds it too, and must
+ * see nothing of what happens. Ends with its input, and fails if an mbuf is missing then.
+ */
+
+#include <inttypes.h>
+
+#include "world.h"
+
+#define LINE_MAX_LEN 200000
+
+static struct world world;
+static struct rte_mempool *pool;
+
+/* The value of key=... in the line, or NULL. Valid until the next call but one. */
+static const char *
+word(const char *line, const char *key)
+{
+	static char values[2][LINE_MAX_LEN];
+	static unsigned int turn;
+	size_t len = strlen(key), n;
+	const char *p = line;
+
+	while ((p = strchr(p, ' ')) != NULL) {
+		p++;
+		if (strncmp(p, key, len) == 0 && p[len] == '=') {
+			turn ^= 1;
+			n = strcspn(p + len + 1, " \n");
+			memcpy(values[turn], p + len + 1, n);
+			values[turn][n] = '\0';
+			return values[turn];
+		}
+	}
+	return NULL;
+}
+
+static uint64_t
+number(const char *line, const char *key, uint64_t otherwise)
+{
+	const char *value = word(line, key);
+
+	return value != NULL ? strtoull(value, NULL, 0) : otherwise;
+}
+
+static unsigned int
+digit(char c)
+{
+	return c <= '9' ? (unsigned int)(c - '0') : (unsigned int)(c - 'a' + 10);
+}
+
+static size_t
+hex(const char *text, uint8_t *to, size_t max)
+{
+	size_t n;
+
+	for (n = 0; n < max && text[2 * n] != '\0'; n++)
+		to[n] = (uint8_t)(digit(text[2 * n]) << 4 | digit(text[2 * n + 1]));
+	return n;
+}
+
+static void
+do_sa(const char *line)
+{
+	struct ipsec_cache_sa_spec spec;
+	const char *why = "", *key;
+
+	spec = world_spec(word(line, "src"), word(line, "dst"), (uint32_t)number(line, "spi", 0));
+	if ((key = word(line, "key")) != NULL)
+		spec.aead.key_bits =
+			(unsigned int)(8 * hex(key, spec.aead.key, sizeof(spec.aead.key)));
+	spec.aead.icv_bits = (unsigned int)number(line, "icv", 128);
+	if (number(line, "null", 0) != 0)
+		world_null(&spec);
+	spec.info.flags |= (uint8_t)number(line, "flags", 0);
+	spec.extra_flags = (uint32_t)number(line, "xflags", 0);
+	spec.replay_window = (uint32_t)number(line, "window", 64);
+	if (number(line, "esn", 0) != 0)
+		world_esn(&spec);
+	if (word(line, "sport") != NULL)
+		world_udp(&spec, (uint16_t)number(line, "sport", 0),
+			(uint16_t)number(line, "dport", 0));
+	spec.oseq = number(line, "oseq", 0);
+	spec.seq = number(line, "seq", 0);
+	spec.has_replay = spec.oseq != 0 || spec.seq != 0;
+	spec.tfcpad = (uint32_t)number(line, "tfc", 0);
+	spec.info.lft.hard_packet_limit = number(line, "packets", XFRM_INF);
+	spec.info.lft.hard_byte_limit = number(line, "bytes", XFRM_INF);
+	if (ipsec_cache_sa_add(world.ic, &spec, false, &why) != 0)
+		printf("refused %s\n", why);
+	else
+		printf("ok\n");
+}
+
+static struct ipsec_cache_rt *
+sa_of(const char *line)
+{
+	const char *dst = word(line, "dst");
+	uint8_t daddr[16] = { 0 };
+
+	inet_pton(world_family(dst), dst, daddr);
+	return ipsec_sad_lookup(
+		world.ic, htonl((uint32_t)number(line, "spi", 0)), world_family(dst), daddr, 0);
+}
+
+static struct rte_mbuf *
+frame_of(const char *line)
+{
+	static uint8_t bytes[LINE_MAX_LEN / 2];
+	size_t n = hex(word(line, "frame"), bytes, sizeof(bytes));
+	struct rte_mbuf *m;
+
+	m = test_frame(pool, bytes, (uint32_t)n, (uint32_t)number(line, "cut", 0));
+	memset(packet_meta(m, world.meta_offset), 0, sizeof(struct packet_meta));
+	if (word(line, "headroom") != NULL) {
+		uint16_t room = (uint16_t)number(line, "headroom", 0);
+
+		memmove((uint8_t *)m->buf_addr + room, rte_pktmbuf_mtod(m, void *), m->data_len);
+		m->data_off = room;
+	}
+	return m;
+}
+
+/* The view that came with a frame is the one that parsing it gives. */
+static void
+print_frame(struct rte_mbuf *m, const struct packet_view *view)
+{
+	static uint8_t buf[LINE_MAX_LEN / 2];
+	static char text[LINE_MAX_LEN];
+	const uint8_t *p = rte_pktmbuf_read(m, 0, m->pkt_len, buf);
+	struct packet_view again;
+	const char *reason;
+	uint32_t i;
+
+	packet_view_parse(m, &again);
+	if (memcmp(view, &again, sizeof(again)) != 0 || rte_mbuf_check(m, 1, &reason) != 0) {
+		printf("broken view or mbuf\n");
+		return;
+	}
+	for (i = 0; i < m->pkt_len; i++) {
+		text[2 * i] = "0123456789abcdef"[p[i] >> 4];
+		text[2 * i + 1] = "0123456789abcdef"[p[i] & 15];
+	}
+	text[2 * i] = '\0';
+	printf("done %s\n", text);
+}
+
+static void
+do_packet(const char *line, bool seal)
+{
+	static const char *const names[] = {
+#define X(id, name, text) name,
+		IPSEC_CACHE_ERROR_LIST(X)
+#undef X
+	};
+	static uint8_t before[LINE_MAX_LEN / 2], after[LINE_MAX_LEN / 2];
+	struct ipsec_cache_worker *w = ipsec_cache_worker(world.ic, 0);
+	struct rte_mbuf *m = frame_of(line), *other = NULL;
+	struct packet_view view;
+	struct packet_vector v = { .pkts = &m, .views = &view, .n = 1 };
+	struct ipsec_cache_decision d = { .action = IPSEC_CACHE_PROTECT };
+	const struct ipsec_cache_decision *decisions[1] = { &d };
+	struct ipsec_cache_result result;
+	uint32_t len = m->pkt_len;
+
+	if (number(line, "share", 0) != 0) {
+		other = rte_pktmbuf_clone(m, pool);
+		memcpy(before, rte_pktmbuf_read(other, 0, len, after), len);
+	}
+	memset(&result, 0xa5, sizeof(result));
+	ipsec_cache_begin(w);
+	if (seal) {
+		d.rt = sa_of(line);
+		d.mtu = ipsec_rt_mtu(d.rt, WORLD_MTU);
+		ipsec_cache_seal(w, &v, 1, decisions, &result);
+	} else {
+		ipsec_cache_open(w, &v, 1, &result);
+	}
+	if (other != NULL && memcmp(before, rte_pktmbuf_read(other, 0, len, after), len) != 0)
+		printf("written through\n");
+	else if (result.done == 1)
+		print_frame(m, &view);
+	else if (result.drop == 1)
+		printf("drop %s\n", names[result.error[0]]);
+	else
+		printf("%s\n", result.not_ours == 1 ? "not ours" : "nothing");
+	rte_pktmbuf_free(m);
+	rte_pktmbuf_free(other);
+}
+
+static void
+do_show(const char *line)
+{
+	struct ipsec_cache_sa_spec spec = { 0 };
+
+	ipsec_rt_describe(sa_of(line), &spec);
+	printf("oseq %" PRIu64 " seq %" PRIu64 " packets %" PRIu64 " bytes %" PRIu64
+	       " old %u seen %u icv %u\n",
+		spec.oseq, spec.seq, (uint64_t)spec.info.curlft.packets,
+		(uint64_t)spec.info.curlft.bytes, spec.info.stats.replay_window,
+		spec.info.stats.replay, spec.info.stats.integrity_failed);
+}
+
+int
+main(void)
+{
+	static char line[LINE_MAX_LEN];
+
+	test_eal_init("ipsec-shell", "0");
+	pool = test_pool("shell", 4095);
+	world_create(&world, 1, 64, false);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	while (fgets(line, sizeof(line), stdin) != NULL) {
+		if (strncmp(line, "sa ", 3) == 0) {
+			do_sa(line);
+		} else if (strncmp(line, "local ", 6) == 0) {
+			line[strcspn(line, "\n")] = '\0';
+			world_local(&world, line + 6);
+			printf("ok\n");
+		} else if (strncmp(line, "seal ", 5) == 0 || strncmp(line, "open ", 5) == 0) {
+			do_packet(line, line[0] == 's');
+		} else if (strncmp(line, "show ", 5) == 0) {
+			do_show(line);
+		} else {
+			printf("what?\n");
+		}
+	}
+	if (!test_pool_full(pool)) {
+		fprintf(stderr, "an mbuf is missing\n");
+		return 1;
+	}
+	world_destroy(&world);
+	return 0;
+}
