@@ -207,6 +207,12 @@ action_params(const struct action *action)
 }
 
 void
+action_flags_add(struct action *action, uint32_t flags)
+{
+	atomic_load_explicit(&action->params, memory_order_relaxed)->flags |= flags;
+}
+
+void
 action_get(struct action *action, bool bind)
 {
 	struct action_kind *kind = kind_of(action);

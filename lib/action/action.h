@@ -172,6 +172,12 @@ void action_replace(struct action *action, struct action_params *params);
 const struct action_params *action_params(const struct action *action);
 
 /*
+ * Sets bits in the current snapshot's flags, in place: dumps show them, and no worker looks at
+ * them. Control thread.
+ */
+void action_flags_add(struct action *action, uint32_t flags);
+
+/*
  * References, counted as Linux shows them ("ref 2 bind 1"): a rule gets and puts with bind, an
  * explicit owner without. The last put takes the action out of the table at once and frees it after
  * a grace period. So an action made inline for a rule is: action_create(), the rule binds it,

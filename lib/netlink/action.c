@@ -272,6 +272,46 @@ tc_actions_release(struct action *const *actions, uint32_t n)
 		action_put(actions[n], false);
 }
 
+/* Somebody else than filters holds it: beside those, only this request's list does. */
+static bool
+stands_alone(const struct action *action, struct action *const *actions, uint32_t n)
+{
+	uint32_t others = action->refs - action->binds;
+
+	for (uint32_t i = 0; i < n; i++)
+		others -= actions[i] == action;
+	return others > 0;
+}
+
+int
+tc_actions_check_flags(struct netlink_request *req, uint32_t filter_flags,
+	struct action *const *actions, uint32_t n)
+{
+	bool skip = (filter_flags & TCA_CLS_FLAGS_SKIP_HW) != 0;
+
+	/* A saved state was accepted once, and flags may have been added since. */
+	if (req->devmap != NULL)
+		return 0;
+	for (uint32_t i = 0; i < n; i++) {
+		bool has = (action_params(actions[i])->flags & TCA_ACT_FLAGS_SKIP_HW) != 0;
+
+		if (skip != has && (has || stands_alone(actions[i], actions, n)))
+			return netlink_fail(req, -EINVAL, NULL,
+				"Mismatch between action and filter offload flags: \"%s\" index "
+				"%u %s skip_hw, the filter %s",
+				actions[i]->ops->kind, actions[i]->index, has ? "has" : "has no",
+				skip ? "has" : "has not");
+	}
+	return 0;
+}
+
+void
+tc_actions_give_flags(uint32_t filter_flags, struct action *const *actions, uint32_t n)
+{
+	for (uint32_t i = 0; (filter_flags & TCA_CLS_FLAGS_SKIP_HW) != 0 && i < n; i++)
+		action_flags_add(actions[i], TCA_ACT_FLAGS_SKIP_HW);
+}
+
 /* Dumps. */
 
 static void

@@ -270,7 +270,9 @@ filter_new(struct netlink_request *req)
 		return netlink_fail(
 			req, -EINVAL, NULL, "Filter \"%s\" needs TCA_OPTIONS", kind->name);
 	if ((ret = kind->parse(req, r.tb[TCA_OPTIONS], &conf, &match)) == 0)
-		ret = filter_set(req, &r, &conf, &rule);
+		ret = tc_actions_check_flags(req, conf.flags, conf.actions, conf.n_actions);
+	if (ret == 0 && (ret = filter_set(req, &r, &conf, &rule)) == 0)
+		tc_actions_give_flags(conf.flags, conf.actions, conf.n_actions);
 	tc_actions_release(conf.actions, conf.n_actions);
 	if (ret != 0)
 		return ret;

@@ -134,6 +134,15 @@ int tc_filter_flags_parse(struct netlink_request *req, const struct nlattr *attr
 int tc_actions_parse(struct netlink_request *req, const struct nlattr *list,
 	struct action *actions[ACTION_LIST_MAX], uint32_t *n);
 void tc_actions_release(struct action *const *actions, uint32_t n);
+/*
+ * A filter's TCA_CLS_FLAGS_SKIP_HW and its actions' must agree, as Linux has it: an action that
+ * stands alone (`tc actions add`) has the filter's or is refused; one that came with a filter may
+ * have none, and is given the filter's once that is set. Check: between parse and release, 0 or
+ * -EINVAL.
+ */
+int tc_actions_check_flags(struct netlink_request *req, uint32_t filter_flags,
+	struct action *const *actions, uint32_t n);
+void tc_actions_give_flags(uint32_t filter_flags, struct action *const *actions, uint32_t n);
 /* Puts a list of actions as `type`: TCA_*_ACT of a rule. `ref` is taken off the references shown.
  */
 void tc_actions_put(struct netlink_put *put, uint16_t type, struct action *const *actions,

@@ -36,7 +36,7 @@ RULES = [
     "actions add action gact drop index 7 cookie 0123456789abcdef",
     "actions add action csum ip4h and udp index 3",
     "actions add action gact pass random determ drop 5 index 900 cookie aa",
-    "actions add action mirred egress mirror dev p2 index 12",
+    "actions add action mirred egress mirror dev p2 index 12 skip_hw",
     # chains: made, with and without rules, and made by rules
     "chain add dev p0 ingress chain 5",
     "chain add dev p0 ingress chain 6",

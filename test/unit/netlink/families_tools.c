@@ -14,33 +14,8 @@
 #include <errno.h>
 
 #include "csum_action/csum_action.h"
-#include "families.h"
 #include "support.h"
-
-#define OUT (1024 * 1024)
-
-static char out[OUT];
-
-#define RUN(status, ...) \
-	do { \
-		int _status = families_run(f, out, OUT, __VA_ARGS__); \
-		if (_status != (status)) \
-			fail_msg("exit %d instead of %d: %s", _status, (status), out); \
-	} while (0)
-#define OUT_HAS(text) \
-	do { \
-		if (strstr(out, (text)) == NULL) \
-			fail_msg("no \"%s\" in:\n%s", (text), out); \
-	} while (0)
-#define OUT_IS(text) assert_string_equal(out, (text))
-
-static struct families *
-begin(void)
-{
-	if (!families_tools())
-		skip();
-	return families_create("tools");
-}
+#include "tools.h"
 
 static void
 link_show(void **state)
@@ -462,6 +437,43 @@ filter_chains(void **state)
 }
 
 static void
+filter_offload_flags(void **state)
+{
+	struct families *f = begin();
+
+	(void)state;
+	RUN(0, "tc qdisc add dev p0 clsact");
+	RUN(0, "tc actions add action csum ip4h index 1");
+	RUN(0, "tc actions add action csum ip4h index 2 skip_hw");
+	/* Stands alone: the same, or refused with nothing changed. */
+	RUN(2, "tc filter add dev p0 ingress prio 1 matchall skip_hw action csum ip4h index 1");
+	OUT_HAS("Mismatch between action and filter offload flags: \"csum\" index 1 has no "
+		"skip_hw");
+	RUN(2, "tc filter add dev p0 ingress prio 1 matchall action csum ip4h index 2");
+	OUT_HAS("\"csum\" index 2 has skip_hw, the filter has not");
+	RUN(2,
+		"tc filter add dev p0 ingress prio 1 matchall skip_hw action csum ip4h index 1 "
+		"action csum ip4h index 1");
+	RUN(0, "tc filter show dev p0 ingress");
+	OUT_IS("");
+	RUN(0, "tc -s actions ls action csum");
+	OUT_HAS("index 1 ref 1 bind 0");
+	OUT_HAS("index 2 ref 1 bind 0");
+	RUN(0, "tc filter add dev p0 ingress prio 1 matchall skip_hw action csum ip4h index 2");
+	/* Came with a filter: none is as good as the filter's, and becomes it. */
+	RUN(0, "tc filter add dev p0 ingress prio 2 matchall action csum ip4h index 3");
+	RUN(0, "tc actions get action csum index 3 | grep -c skip_hw || true");
+	OUT_IS("0\n");
+	RUN(0, "tc filter add dev p0 ingress prio 3 flower skip_hw action csum ip4h index 3");
+	RUN(0, "tc actions get action csum index 3");
+	OUT_HAS("skip_hw");
+	RUN(2, "tc filter add dev p0 ingress prio 4 matchall action csum ip4h index 3");
+	OUT_HAS("\"csum\" index 3 has skip_hw, the filter has not");
+	RUN(2, "tc filter add dev p0 ingress prio 5 matchall action csum ip4h skip_hw");
+	families_destroy(f);
+}
+
+static void
 actions(void **state)
 {
 	struct families *f = begin();
@@ -634,6 +646,7 @@ main(void)
 		cmocka_unit_test(flower),
 		cmocka_unit_test(filter_prio),
 		cmocka_unit_test(filter_chains),
+		cmocka_unit_test(filter_offload_flags),
 		cmocka_unit_test(actions),
 		cmocka_unit_test(action_kinds),
 		cmocka_unit_test(actions_many),
