@@ -104,6 +104,13 @@ ipsec_changed(struct ipsec_cache *ic)
 	ipsec_bump(ic);
 }
 
+bool
+ipsec_cache_active(const struct ipsec_cache *ic)
+{
+	/* Acquire: see ipsec_changed(). */
+	return atomic_load_explicit(&ic->active, memory_order_acquire);
+}
+
 void
 ipsec_cache_invalidate(struct ipsec_cache *ic)
 {
@@ -143,6 +150,12 @@ uint64_t
 ipsec_cache_generation(const struct ipsec_cache *ic)
 {
 	return ic->generation;
+}
+
+void
+ipsec_cache_stats(const struct ipsec_cache *ic, struct ipsec_cache_stats *stats)
+{
+	ipsec_workers_stats(ic, stats);
 }
 
 void
