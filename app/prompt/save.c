@@ -64,7 +64,9 @@ static cmdline_parse_token_string_t s_file =
 	TOKEN_STRING_INITIALIZER(struct save_result, file, TOKEN_STRING_MULTI);
 static cmdline_parse_inst_t save_inst = {
 	.f = save_parsed,
-	.help_str = "save <file>: write links, qdiscs, chains, actions and filters to a file",
+	.help_str =
+		"save <file>: write links, addresses, routes, neighbours, qdiscs, chains, actions "
+		"and filters to a file",
 	.tokens = { (void *)&s_save, (void *)&s_file, NULL },
 };
 PROMPT_REGISTER(save_inst);

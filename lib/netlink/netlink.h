@@ -132,17 +132,17 @@ void netlink_server_dev_changed(struct netlink_server *server, uint32_t ifindex)
 void netlink_server_dev_gone(struct netlink_server *server, uint32_t ifindex);
 
 /*
- * The whole control state as a file: what can be set of links, qdiscs, chains, actions and filters
- * with indexes, handles, priorities and order, as netlink messages (save.h). Statistics are no part
- * of it. Both take the control thread for as long as that takes, some microseconds an object, and
- * are called between two dispatches.
+ * The whole control state as a file: what can be set of links, addresses, routes, neighbours that
+ * were set by hand, qdiscs, chains, actions and filters with indexes, handles, priorities and
+ * order, as netlink messages (save.h). Statistics are no part of it. Both take the control thread
+ * for as long as that takes, some microseconds an object, and are called between two dispatches.
  *
  * save: the file has mode 0600 and replaces an old one whole, or not at all. restore: first removes
- * the qdiscs, filters and actions that are there, then makes what the file says; after an error the
- * state before is put back, so that it is all or nothing but for statistics, which begin anew. The
- * file is read and its structure and devices are checked before anything is touched. Its devices
- * are ours with the same name, or else with the same bus name, which get their name back. Devices
- * that it does not know keep their settings.
+ * the addresses, routes, qdiscs, filters and actions that are there, then makes what the file says;
+ * after an error the state before is put back, so that it is all or nothing but for statistics,
+ * which begin anew. The file is read and its structure and devices are checked before anything is
+ * touched. Its devices are ours with the same name, or else with the same bus name, which get their
+ * name back. Devices that it does not know keep their settings.
  *
  * 0, or -errno with one sentence in saved->text.
  */

@@ -8,7 +8,9 @@
 #include <byteswap.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/if_addr.h>
 #include <linux/if_link.h>
+#include <linux/neighbour.h>
 #include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
 #include <net/if.h>
@@ -19,6 +21,7 @@
 
 #include "netlink/save.h"
 #include "netlink/tc.h"
+#include "route/route.h"
 
 #define HEADER_LEN (NLMSG_HDRLEN + sizeof(struct netlink_save_header))
 #define BUS_NAME_MAX 256
@@ -165,7 +168,8 @@ check_header(struct restore *r, struct image *image)
 static bool
 is_part(uint16_t type)
 {
-	return type == RTM_NEWLINK || type == RTM_NEWQDISC || type == RTM_NEWCHAIN ||
+	return type == RTM_NEWLINK || type == RTM_NEWADDR || type == RTM_NEWROUTE ||
+		type == RTM_NEWNEIGH || type == RTM_NEWQDISC || type == RTM_NEWCHAIN ||
 		type == RTM_NEWACTION || type == RTM_NEWTFILTER;
 }
 
@@ -407,7 +411,27 @@ map_links(struct restore *r, struct image *image, uint32_t n_links)
 	return 0;
 }
 
-/* Devices that qdiscs, chains and filters stand on must be in the file themselves. */
+/* The device that an object stands on, as the file counts them; 0: its attributes say. */
+static uint32_t
+device_of(const struct nlmsghdr *nlh)
+{
+	const void *header = mnl_nlmsg_get_payload(nlh);
+
+	switch (nlh->nlmsg_type) {
+	case RTM_NEWADDR:
+		return ((const struct ifaddrmsg *)header)->ifa_index;
+	case RTM_NEWNEIGH:
+		return (uint32_t)((const struct ndmsg *)header)->ndm_ifindex;
+	case RTM_NEWLINK:
+	case RTM_NEWROUTE:
+	case RTM_NEWACTION:
+		return 0;
+	default:
+		return (uint32_t)((const struct tcmsg *)header)->tcm_ifindex;
+	}
+}
+
+/* Devices that objects stand on must be in the file themselves. */
 static int
 check_devices(struct restore *r, const struct image *image)
 {
@@ -416,15 +440,15 @@ check_devices(struct restore *r, const struct image *image)
 
 	FOREACH_MESSAGE(image, off, nlh)
 	{
-		const struct tcmsg *tcm = mnl_nlmsg_get_payload(nlh);
+		uint32_t ifindex = device_of(nlh);
 
-		if (nlh->nlmsg_type == RTM_NEWLINK || nlh->nlmsg_type == RTM_NEWACTION ||
-			netlink_devmap_find(image->devmap, (uint32_t)tcm->tcm_ifindex) != 0)
+		if (nlh->nlmsg_type == RTM_NEWLINK || nlh->nlmsg_type == RTM_NEWROUTE ||
+			nlh->nlmsg_type == RTM_NEWACTION ||
+			netlink_devmap_find(image->devmap, ifindex) != 0)
 			continue;
 		r->number = nlh->nlmsg_seq;
 		r->type = nlh->nlmsg_type;
-		return fail(r, -ENODEV, "the file does not say which device has index %d",
-			tcm->tcm_ifindex);
+		return fail(r, -ENODEV, "the file does not say which device has index %u", ifindex);
 	}
 	return 0;
 }
@@ -512,6 +536,43 @@ flush_actions(struct restore *r, const struct netlink_action_kind *kind)
 	return netlink_local_request(r->server, nlh, NULL, r->why);
 }
 
+/* With the devices' addresses go their routes. What was learnt of neighbours stays. */
+static void
+clear_addresses(struct route_table *t)
+{
+	const struct route_address *a;
+
+	while (t != NULL && (a = route_address_nth(t, 0)) != NULL) {
+		struct route_address gone = *a;
+
+		(void)route_address_del(t, gone.ifindex, gone.family, gone.addr, gone.len);
+	}
+}
+
+static void
+clear_routes(struct route_table *t)
+{
+	if (t == NULL)
+		return;
+	route_flush(t, AF_INET);
+	route_flush(t, AF_INET6);
+}
+
+static void
+clear_neighs(struct route_table *t)
+{
+	const struct route_neigh *n;
+	struct route_neigh_info info;
+	uint64_t at = 0;
+
+	while (t != NULL && (n = route_neigh_next(t, &at)) != NULL) {
+		route_neigh_describe(t, n, &info);
+		if ((info.state & (NUD_PERMANENT | NUD_NOARP)) != 0 ||
+			(info.flags & NTF_EXT_LEARNED) != 0)
+			(void)route_neigh_del(t, info.ifindex, info.family, info.addr);
+	}
+}
+
 static int
 clear(struct restore *r)
 {
@@ -519,6 +580,8 @@ clear(struct restore *r)
 	const struct netlink_action_kind *kind = NULL;
 	int ret;
 
+	clear_routes(conf->route);
+	clear_neighs(conf->route);
 	if ((ret = clear_qdiscs(r)) != 0)
 		return ret;
 	/* Of very many rules a part lets go of its actions after a grace period only. */
@@ -628,6 +691,47 @@ link_restore(struct restore *r, const struct image *image, const struct nlmsghdr
 
 /* Making what an image says. */
 
+/*
+ * Links come first, since a link that goes up or down changes addresses and routes; then addresses,
+ * in place of those that are there; then routes, in place of those that addresses brought.
+ */
+enum stage {
+	STAGE_LINKS,
+	STAGE_ADDRESSES,
+	STAGE_OTHERS,
+	STAGES
+};
+
+static enum stage
+stage_of(const struct nlmsghdr *nlh)
+{
+	return nlh->nlmsg_type == RTM_NEWLINK    ? STAGE_LINKS
+		: nlh->nlmsg_type == RTM_NEWADDR ? STAGE_ADDRESSES
+						 : STAGE_OTHERS;
+}
+
+static void
+stage_begin(struct restore *r, enum stage stage)
+{
+	if (stage == STAGE_ADDRESSES)
+		clear_addresses(r->server->conf.route);
+	else if (stage == STAGE_OTHERS)
+		clear_routes(r->server->conf.route);
+}
+
+/* Of IPv4 several may have one destination and metric, in their order. */
+static uint16_t
+request_flags(const struct nlmsghdr *nlh)
+{
+	const struct rtmsg *rtm = mnl_nlmsg_get_payload(nlh);
+
+	if (nlh->nlmsg_type == RTM_NEWROUTE && rtm->rtm_family == AF_INET)
+		return NLM_F_CREATE | NLM_F_APPEND;
+	if (nlh->nlmsg_type == RTM_NEWNEIGH)
+		return NLM_F_CREATE | NLM_F_REPLACE;
+	return NLM_F_CREATE | NLM_F_EXCL;
+}
+
 static int
 apply_message(struct restore *r, const struct image *image, struct nlmsghdr *nlh)
 {
@@ -635,20 +739,32 @@ apply_message(struct restore *r, const struct image *image, struct nlmsghdr *nlh
 	r->type = nlh->nlmsg_type;
 	if (nlh->nlmsg_type == RTM_NEWLINK)
 		return link_restore(r, image, nlh);
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | request_flags(nlh);
 	return netlink_local_request(r->server, nlh, image->devmap, r->why);
 }
 
+/* Up to the first error; with `lost` beyond it, the first one's reason in r->why. */
 static int
-apply(struct restore *r, const struct image *image)
+apply(struct restore *r, const struct image *image, unsigned int *lost)
 {
+	char first[NETLINK_WHY_MAX] = "";
 	struct nlmsghdr *nlh;
 	size_t off;
 	int ret;
 
-	FOREACH_MESSAGE(image, off, nlh)
-	if ((ret = apply_message(r, image, nlh)) != 0)
-		return ret;
+	for (enum stage stage = STAGE_LINKS; stage < STAGES; stage++) {
+		stage_begin(r, stage);
+		FOREACH_MESSAGE(image, off, nlh)
+		{
+			if (stage_of(nlh) != stage || (ret = apply_message(r, image, nlh)) == 0)
+				continue;
+			if (lost == NULL)
+				return ret;
+			if ((*lost)++ == 0)
+				strlcpy(first, r->why, sizeof(first));
+		}
+	}
+	strlcpy(r->why, first, sizeof(r->why));
 	return 0;
 }
 
@@ -678,14 +794,13 @@ put_back(struct restore *r, const struct image *before)
 	char first[NETLINK_WHY_MAX] = "";
 	struct netlink_saved none = { 0 };
 	struct restore back = { .server = r->server, .saved = &none };
-	struct nlmsghdr *nlh;
 	unsigned int lost = 0;
-	size_t off, len;
+	size_t len;
 
 	if (clear(&back) != 0)
 		strlcpy(first, back.why, sizeof(first));
-	FOREACH_MESSAGE(before, off, nlh)
-	if (apply_message(&back, before, nlh) != 0 && lost++ == 0 && first[0] == '\0')
+	(void)apply(&back, before, &lost);
+	if (first[0] == '\0')
 		strlcpy(first, back.why, sizeof(first));
 	if (first[0] == '\0')
 		return;
@@ -717,7 +832,7 @@ netlink_restore(struct netlink_server *server, const char *path, struct netlink_
 	before.devmap->own = true;
 	saved->objects = n_before;
 	if ((ret = clear(&r)) == 0)
-		ret = apply(&r, &image);
+		ret = apply(&r, &image, NULL);
 	if (ret != 0) {
 		report(&r, ret, path);
 		put_back(&r, &before);

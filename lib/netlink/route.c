@@ -364,7 +364,9 @@ route_new(struct netlink_request *req)
 		spec.n_paths = 0;
 	if (spec.family == AF_INET6 && spec.metric == 0)
 		spec.metric = METRIC6_DEFAULT;
-	ret = route_add(t, &spec, routing_flags(req), &why);
+	/* A restored route was good when it was made, whatever became of the way to its gateway. */
+	ret = route_add(
+		t, &spec, routing_flags(req) | (req->devmap != NULL ? ROUTE_AS_IT_WAS : 0u), &why);
 	if (ret != 0 && why != NULL)
 		ret = netlink_fail(req, ret, NULL, "%s", why);
 	return routing_end(req, ret);

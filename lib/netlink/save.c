@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <linux/if_addr.h>
 #include <linux/if_link.h>
+#include <linux/neighbour.h>
 #include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
 #include <net/if.h>
@@ -20,7 +22,7 @@
 #include "netlink/save.h"
 #include "netlink/tc.h"
 
-#define KEEP_MAX 6
+#define KEEP_MAX 9
 #define LINK_FLAGS (IFF_UP | IFF_PROMISC | IFF_ALLMULTI)
 
 /* What is kept of a message: its attributes at the top level that are state. */
@@ -32,6 +34,13 @@ struct part {
 
 static const struct part link_part = { RTM_NEWLINK, sizeof(struct ifinfomsg),
 	{ IFLA_IFNAME, IFLA_MTU, IFLA_TXQLEN, IFLA_ADDRESS, IFLA_IFALIAS, IFLA_PARENT_DEV_NAME } };
+static const struct part addr_part = { RTM_NEWADDR, sizeof(struct ifaddrmsg),
+	{ IFA_ADDRESS, IFA_LOCAL, IFA_LABEL, IFA_BROADCAST, IFA_PROTO, IFA_FLAGS } };
+static const struct part route_part = { RTM_NEWROUTE, sizeof(struct rtmsg),
+	{ RTA_TABLE, RTA_DST, RTA_PRIORITY, RTA_METRICS, RTA_PREFSRC, RTA_GATEWAY, RTA_OIF,
+		RTA_MULTIPATH, RTA_PREF } };
+static const struct part neigh_part = { RTM_NEWNEIGH, sizeof(struct ndmsg),
+	{ NDA_DST, NDA_LLADDR, NDA_PROTOCOL } };
 static const struct part qdisc_part = { RTM_NEWQDISC, sizeof(struct tcmsg),
 	{ TCA_KIND, TCA_OPTIONS } };
 static const struct part chain_part = { RTM_NEWCHAIN, sizeof(struct tcmsg), { TCA_CHAIN } };
@@ -158,6 +167,64 @@ save_links(struct saver *s, char why[NETLINK_WHY_MAX])
 	mnl_nlmsg_put_extra_header(nlh, sizeof(struct ifinfomsg));
 	mnl_attr_put_u32(nlh, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
 	return netlink_local_dump(s->server, nlh, link_each, s, why);
+}
+
+/* Addresses, routes, neighbours. */
+
+static int
+addr_each(void *arg, const struct nlmsghdr *nlh)
+{
+	struct saver *s = arg;
+
+	return write_message(s, keep(s, nlh, &addr_part));
+}
+
+/* Those of table local come back with the addresses. */
+static int
+route_each(void *arg, const struct nlmsghdr *nlh)
+{
+	const struct rtmsg *rtm = mnl_nlmsg_get_payload(nlh);
+	struct saver *s = arg;
+
+	return rtm->rtm_table == RT_TABLE_MAIN ? write_message(s, keep(s, nlh, &route_part)) : 0;
+}
+
+/* What was learnt from the wire is learnt again. */
+static int
+neigh_each(void *arg, const struct nlmsghdr *nlh)
+{
+	const struct ndmsg *ndm = mnl_nlmsg_get_payload(nlh);
+	struct saver *s = arg;
+
+	if ((ndm->ndm_state & (NUD_PERMANENT | NUD_NOARP)) == 0 &&
+		(ndm->ndm_flags & NTF_EXT_LEARNED) == 0)
+		return 0;
+	return write_message(s, keep(s, nlh, &neigh_part));
+}
+
+static int
+save_routing(struct saver *s, char why[NETLINK_WHY_MAX])
+{
+	static const struct {
+		uint16_t type;
+		size_t header;
+		int (*each)(void *arg, const struct nlmsghdr *nlh);
+	} dumps[] = {
+		{ RTM_GETADDR, sizeof(struct ifaddrmsg), addr_each },
+		{ RTM_GETROUTE, sizeof(struct rtmsg), route_each },
+		{ RTM_GETNEIGH, sizeof(struct ndmsg), neigh_each },
+	};
+	int ret = 0;
+
+	for (size_t i = 0; ret == 0 && i < RTE_DIM(dumps); i++) {
+		_Alignas(8) uint8_t buffer[128];
+		struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
+
+		nlh->nlmsg_type = dumps[i].type;
+		mnl_nlmsg_put_extra_header(nlh, dumps[i].header);
+		ret = netlink_local_dump(s->server, nlh, dumps[i].each, s, why);
+	}
+	return ret;
 }
 
 /* Qdiscs, and the blocks of filters that they have. */
@@ -370,7 +437,7 @@ save_objects(struct saver *s, char why[NETLINK_WHY_MAX])
 {
 	int ret;
 
-	if ((ret = save_links(s, why)) != 0 ||
+	if ((ret = save_links(s, why)) != 0 || (ret = save_routing(s, why)) != 0 ||
 		(ret = tc_dump(s, RTM_GETQDISC, NULL, qdisc_each, why)) != 0)
 		return ret;
 	for (size_t i = 0; i < s->n_places; i++)

@@ -12,6 +12,9 @@
  *
  *   NLMSG_NOOP    struct netlink_save_header
  *   RTM_NEWLINK   of each device: name, bus name, what can be set
+ *   RTM_NEWADDR   of each address
+ *   RTM_NEWROUTE  of each route of table main, those of the addresses too
+ *   RTM_NEWNEIGH  of each neighbour that was set by hand
  *   RTM_NEWQDISC  of each qdisc that did not come with its device; roots before leaves
  *   RTM_NEWCHAIN  of each chain that `tc chain add` made
  *   RTM_NEWACTION of each action that `tc actions add` made, one a message

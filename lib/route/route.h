@@ -235,6 +235,8 @@ struct route_spec {
 #define ROUTE_EXCL 0x2
 #define ROUTE_REPLACE 0x4
 #define ROUTE_APPEND 0x8
+/* Ours: gateways are taken as they are, with devices, whether a route leads to them or not. */
+#define ROUTE_AS_IT_WAS 0x10
 
 /*
  * Adds a route. 0 or -errno with *why a sentence (NULL: none), nothing changed: -EEXIST, -ENOENT
@@ -248,6 +250,9 @@ int route_add(struct route_table *table, const struct route_spec *spec, unsigned
  * (RT_SCOPE_NOWHERE: any), metric and paths. 0 or -ESRCH.
  */
 int route_del(struct route_table *table, const struct route_spec *spec);
+
+/* Removes all of table main. */
+void route_flush(struct route_table *table, uint8_t family);
 
 /* Its contents. */
 void route_describe(const struct route *route, struct route_spec *spec);

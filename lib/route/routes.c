@@ -167,13 +167,14 @@ check_device(const struct route_table *t, uint32_t ifindex, const char **why)
 }
 
 static int
-check_gateway(
-	const struct route_table *t, uint8_t family, struct route_path *path, const char **why)
+check_gateway(const struct route_table *t, uint8_t family, struct route_path *path,
+	unsigned int flags, const char **why)
 {
 	struct gateway_fit fit = { path->ifindex };
 	const struct route *r;
 
-	if (path->onlink || is_link_local(family, path->gateway)) {
+	if (path->onlink || is_link_local(family, path->gateway) ||
+		((flags & ROUTE_AS_IT_WAS) != 0 && path->ifindex != 0)) {
 		if (path->ifindex == 0)
 			return refuse(why, -EINVAL, "Nexthop has no device");
 		return check_device(t, path->ifindex, why);
@@ -188,7 +189,8 @@ check_gateway(
 }
 
 static int
-check_paths(const struct route_table *t, struct route_spec *spec, const char **why)
+check_paths(
+	const struct route_table *t, struct route_spec *spec, unsigned int flags, const char **why)
 {
 	int ret;
 
@@ -197,7 +199,7 @@ check_paths(const struct route_table *t, struct route_spec *spec, const char **w
 
 		if (path->weight == 0 || path->weight > ROUTE_WEIGHT_MAX)
 			return refuse(why, -EINVAL, "Nexthop weight must be 1 to 256");
-		ret = path->has_gateway ? check_gateway(t, spec->family, path, why)
+		ret = path->has_gateway ? check_gateway(t, spec->family, path, flags, why)
 					: check_device(t, path->ifindex, why);
 		if (ret != 0)
 			return ret;
@@ -229,7 +231,8 @@ kind_of(uint8_t type)
 }
 
 static int
-check_spec(const struct route_table *t, struct route_spec *spec, const char **why)
+check_spec(
+	const struct route_table *t, struct route_spec *spec, unsigned int flags, const char **why)
 {
 	uint8_t masked[ROUTE_ADDR_LEN];
 	enum route_kind kind = kind_of(spec->type);
@@ -250,7 +253,7 @@ check_spec(const struct route_table *t, struct route_spec *spec, const char **wh
 		return refuse(why, -EINVAL, "Too many nexthops");
 	if (spec->has_prefsrc && route_address_find(t, 0, spec->family, spec->prefsrc) == NULL)
 		return refuse(why, -EINVAL, "Invalid prefsrc address");
-	return check_paths(t, spec, why);
+	return check_paths(t, spec, flags, why);
 }
 
 static void
@@ -373,7 +376,7 @@ route_add(struct route_table *t, const struct route_spec *wanted, unsigned int f
 	int ret;
 
 	*why = NULL;
-	if ((ret = check_spec(t, &spec, why)) != 0)
+	if ((ret = check_spec(t, &spec, flags, why)) != 0)
 		return ret;
 	first = first_alike(t, &spec);
 	if (first != NULL && (flags & ROUTE_EXCL) != 0)
@@ -481,6 +484,17 @@ route_del(struct route_table *t, const struct route_spec *spec)
 		}
 	}
 	return -ESRCH;
+}
+
+void
+route_flush(struct route_table *t, uint8_t family)
+{
+	struct route *r, *next;
+
+	RB_FOREACH_SAFE (r, route_tree, &route_family(t, family)->routes, next) {
+		if (!r->local)
+			route_remove(t, r);
+	}
 }
 
 static bool

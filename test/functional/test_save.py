@@ -24,6 +24,27 @@ LINKS = [
     "link set p1 alias uplink", "link set p2 down", "link set p1 promisc on",
     "link set p0 allmulticast on",
 ]
+ROUTING = [
+    "addr add 192.0.2.1/24 brd + dev p0", "addr add 192.0.2.2/24 dev p0", "addr add 192.0.2.3/32 dev p1",
+    "addr add 203.0.113.1/24 dev p1 label p1:x", "addr add 2001:db8::1/64 dev p0",
+    "addr add 2001:db8:1::1/64 dev p1 noprefixroute", "addr add fe80::7/64 dev p0",
+    # reached by way of a route that sorts behind, and of one that is taken away below
+    "route add 10.9.0.0/16 dev p1 scope link", "route add default via 10.9.0.1",
+    "route add 198.18.0.0/16 via 203.0.113.9", "route add 198.19.0.0/16 via 203.0.113.77 metric 5",
+    "route append 198.18.0.0/16 via 203.0.113.5", "route prepend 198.18.0.0/16 via 203.0.113.7",
+    "route add 100.64.0.0/10 via 100.127.0.1 dev p0 onlink src 192.0.2.2",
+    "route add 198.51.100.0/24 nexthop via 192.0.2.7 weight 3 nexthop via 203.0.113.8 "
+    "nexthop dev p1 weight 250",
+    "route add blackhole 198.51.100.128/25", "route add unreachable 198.51.100.0/25 metric 9",
+    "route add prohibit 2001:db8:7::/48",
+    "-6 route add 2001:db8:8::/48 via 2001:db8::2", "-6 route append 2001:db8:8::/48 via fe80::2 dev p1",
+    "-6 route add default via fe80::1 dev p0 metric 7 proto static",
+    "route del 203.0.113.0/24 dev p1",
+    "neigh add 192.0.2.9 lladdr 02:00:00:00:bb:09 dev p0",
+    "neigh add 2001:db8::9 lladdr 02:00:00:00:bb:09 dev p0 protocol static",
+    "neigh add 192.0.2.10 lladdr 02:00:00:00:bb:10 dev p0 nud noarp",
+    "neigh add 192.0.2.11 lladdr 02:00:00:00:bb:11 dev p0 nud reachable",
+]
 RULES = [
     "qdisc add dev p0 clsact",
     "qdisc add dev p1 root handle 1: prio bands 4 priomap 3 3 3 3 2 2 2 2 1 1 1 1 0 0 0 0",
@@ -98,6 +119,9 @@ def everything(program):
                     continue
                 shown[line] = program.json(line)
         shown[f"class {dev}"] = program.tc(f"class show dev {dev}").stdout
+    for line in ("addr", "route show table all", "-6 route show table all",
+                 "neigh show nud permanent", "neigh show nud noarp"):
+        shown[line] = program.json(f"ip -j {line}")
     for kind in KINDS:
         shown[kind] = program.json(f"tc -j actions ls action {kind}")
     return stripped(shown)
@@ -139,7 +163,7 @@ class Prompting:
         return path.read_bytes()
 
     def rich(self):
-        for line in LINKS:
+        for line in LINKS + ROUTING:
             self.program.ip(line)
         self.program.run("tc", "-batch", "-", stdin="\n".join(RULES) + "\n")
         return self
@@ -186,6 +210,11 @@ def test_restore_takes_the_place_of_what_is_there(rich, prompting, directory):
     tc("filter add dev p1 egress pref 1 matchall action drop index 7")
     tc("filter add dev p0 ingress pref 1 matchall action mirred egress redirect dev p2 index 3")
     tc("actions add action csum ip4h index 3")
+    for line in ("addr add 198.18.0.1/16 dev p1", "addr add 2001:db8::99/64 dev p1",
+                 "route add 192.0.2.0/24 via 198.18.0.2", "route add blackhole default",
+                 "neigh add 192.0.2.9 lladdr 02:00:00:00:cc:cc dev p0",
+                 "neigh add 198.18.0.5 lladdr 02:00:00:00:cc:cc dev p1"):
+        other.program.ip(line)
     assert other.answer(f"restore {directory / 's'}").startswith("Restored ")
     assert other.state(directory / "t") == state
     assert everything(other.program) == everything(rich.program)
@@ -213,7 +242,7 @@ def test_devices_go_by_name(rich, prompting, directory):
     assert "p0" in other.program.ip("link show").stdout
     assert other.answer(f"restore {directory / 's'}").startswith("Restored ")
     shown, wanted = everything(other.program), everything(rich.program)
-    for links in (shown["link"], wanted["link"]):
+    for links in (shown["link"], wanted["link"], shown["addr"], wanted["addr"]):
         links.sort(key=lambda link: link["ifname"])
         for link in links:
             link.pop("parentdev", None)
@@ -222,6 +251,21 @@ def test_devices_go_by_name(rich, prompting, directory):
     assert shown == wanted
     to = other.program.json("tc -j actions get action mirred index 12")[-1]["actions"][0]["to_dev"]
     assert to == "p2"
+
+
+def test_routes_many(prompting, directory):
+    """Routes by the ten thousand, and a traffic lookup that agrees."""
+    one, two = prompting(PORTS[:2]), prompting(PORTS[:2])
+    one.program.ip("addr add 192.0.2.1/24 dev p0")
+    one.program.run("ip", "-batch", "-", stdin="".join(
+        f"route add 198.{18 + n // 10000}.{n // 100 % 100}.{n % 100 * 2}/31 via 192.0.2.{2 + n % 7}\n"
+        for n in range(20000)))
+    state = one.state(directory / "s")
+    assert two.answer(f"restore {directory / 's'}").startswith("Restored 20004 ")
+    assert two.program.ip("route show").stdout == one.program.ip("route show").stdout
+    assert strip_addresses(two.state(directory / "t")) == strip_addresses(state)
+    assert two.program.json("ip -j route get 198.19.55.77")[0]["gateway"] == \
+        one.program.json("ip -j route get 198.19.55.77")[0]["gateway"]
 
 
 def test_names_come_back_by_bus_name(prompting, directory):
@@ -302,6 +346,10 @@ def test_printed_by_tc(rich, directory):
     for word in ("qdisc prio 1: dev p1 root", "chain dev p0 ingress chain 5", "index 7 ref",
                  "filter dev p0 egress protocol ip pref 10 flower", "Redirect to device p1"):
         assert word in shown, shown
+    shown = rich.program.ip(f"monitor file {directory / 's'}").stdout
+    for word in ("inet 192.0.2.2/24 scope global secondary p0", "default via 10.9.0.1 dev p1",
+                 "192.0.2.9 dev p0 lladdr 02:00:00:00:bb:09 PERMANENT"):
+        assert word in shown, shown
 
 
 def messages(state):
@@ -338,7 +386,7 @@ def attributes(state, off, end):
     return found
 
 
-HEADERS = {16: 16, 36: 20, 100: 20, 48: 4, 44: 20}  # by message type
+HEADERS = {16: 16, 20: 8, 24: 12, 28: 12, 36: 20, 100: 20, 48: 4, 44: 20}  # by message type
 
 
 def resized(state, offset, fmt, value):
