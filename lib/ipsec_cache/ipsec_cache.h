@@ -321,6 +321,8 @@ void ipsec_cache_sa_describe(const struct ipsec_cache_sa *sa, struct ipsec_cache
 /* The name of what does its work ("cpu-gcm"), and why not something better ("" nothing is). */
 const char *ipsec_cache_sa_backend(const struct ipsec_cache_sa *sa, const char **why_not);
 unsigned int ipsec_cache_sa_count(const struct ipsec_cache *ic);
+/* Of the hash table by SPI, for `ip -s xfrm state count`; 0 before the first SA. */
+unsigned int ipsec_cache_sa_buckets(const struct ipsec_cache *ic);
 /* Grows with each change of SAs or policies: dumps that were interrupted. */
 uint64_t ipsec_cache_generation(const struct ipsec_cache *ic);
 
@@ -356,6 +358,7 @@ void ipsec_cache_policy_describe(
 	const struct ipsec_cache_policy *policy, struct ipsec_cache_policy_spec *spec);
 /* Policies of a direction (XFRM_POLICY_IN, OUT, FWD). */
 unsigned int ipsec_cache_policy_count(const struct ipsec_cache *ic, uint8_t dir);
+unsigned int ipsec_cache_policy_buckets(const struct ipsec_cache *ic); /* as for SAs */
 /* What packets without a policy meet: XFRM_USERPOLICY_ACCEPT or _BLOCK each. */
 void ipsec_cache_default_get(const struct ipsec_cache *ic, struct xfrm_userpolicy_default *def);
 void ipsec_cache_default_set(struct ipsec_cache *ic, const struct xfrm_userpolicy_default *def);

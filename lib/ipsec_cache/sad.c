@@ -571,6 +571,12 @@ ipsec_cache_sa_count(const struct ipsec_cache *ic)
 	return ic->sad->n;
 }
 
+unsigned int
+ipsec_cache_sa_buckets(const struct ipsec_cache *ic)
+{
+	return sad_ready(ic->sad) ? ic->sad->by_id.mask + 1 : 0;
+}
+
 int
 ipsec_cache_sa_expire(struct ipsec_cache *ic, const struct ipsec_cache_sa_id *id, bool hard)
 {

@@ -357,6 +357,12 @@ ipsec_cache_policy_count(const struct ipsec_cache *ic, uint8_t dir)
 	return dir < SPD_DIRS ? ic->spd->n_dir[dir] : 0;
 }
 
+unsigned int
+ipsec_cache_policy_buckets(const struct ipsec_cache *ic)
+{
+	return ic->spd->nodes.buckets != NULL ? ic->spd->nodes.mask + 1 : 0;
+}
+
 /* Lifetimes: a policy has them by time only, as in Linux. */
 
 static void

@@ -17,12 +17,13 @@ int
 netlink_dump_start(struct netlink_client *client, const struct netlink_handler *handler,
 	const struct nlmsghdr *nlh, struct netlink_request *req)
 {
-	size_t len = nlh->nlmsg_len, full = NLMSG_HDRLEN + handler->header;
+	size_t header = handler->dump_bare ? 0 : handler->header;
+	size_t len = nlh->nlmsg_len, full = NLMSG_HDRLEN + header;
 	struct netlink_dump *dump;
 
 	if (client->dump != NULL)
 		return netlink_fail(req, -EBUSY, NULL, "A dump is under way on this socket");
-	if (len <= NLMSG_HDRLEN && handler->header > 0)
+	if (len <= NLMSG_HDRLEN && header > 0)
 		return netlink_fail(req, -EINVAL, NULL, "The dump request has no address family");
 	if (full < len)
 		full = len;

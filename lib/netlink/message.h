@@ -66,6 +66,7 @@ struct netlink_handler {
 	 * has no dump.
 	 */
 	int (*dump)(struct netlink_request *req);
+	bool dump_bare; /* a dump's request has no header, attributes follow at once: xfrm's */
 	STAILQ_ENTRY(netlink_handler) next;
 };
 

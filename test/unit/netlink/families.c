@@ -29,6 +29,7 @@
 #include "classifier/vlan.h"
 #include "csum_action/csum_action.h"
 #include "families.h"
+#include "ipsec_cache/ipsec_cache.h"
 #include "netlink/ctl.h"
 #include "support.h"
 
@@ -173,6 +174,12 @@ ctl_send(struct families *f, int fd, uint16_t type, uint32_t a, uint32_t b, uint
 int
 families_connect(struct families *f, uint32_t groups)
 {
+	return families_connect_to(f, NETLINK_ROUTE, groups);
+}
+
+int
+families_connect_to(struct families *f, int protocol, uint32_t groups)
+{
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	struct netlink_ctl ctl;
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -180,7 +187,7 @@ families_connect(struct families *f, uint32_t groups)
 	strlcpy(addr.sun_path, f->path, sizeof(addr.sun_path));
 	assert_true(fd >= 0);
 	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
-	ctl_send(f, fd, NETLINK_CTL_HELLO, NETLINK_CTL_VERSION, NETLINK_ROUTE, 0);
+	ctl_send(f, fd, NETLINK_CTL_HELLO, NETLINK_CTL_VERSION, (uint32_t)protocol, 0);
 	/* without a control buffer the descriptor that comes along is closed */
 	assert_int_equal(recv(fd, &ctl, sizeof(ctl), MSG_DONTWAIT), sizeof(ctl));
 	assert_int_equal(ctl.arg[0], 0);
@@ -188,6 +195,34 @@ families_connect(struct families *f, uint32_t groups)
 	ctl_send(f, fd, NETLINK_CTL_SETSOCKOPT, NETLINK_EXT_ACK, 1, 0);
 	ctl_send(f, fd, NETLINK_CTL_RCVBUF, DATAGRAM, 0, 0);
 	return fd;
+}
+
+static void
+resolve(void *arg, uint8_t family, const void *dst, uint32_t hash, struct ipsec_cache_hop *hop)
+{
+	(void)family;
+	(void)dst;
+	(void)hash;
+	*hop = (struct ipsec_cache_hop){
+		.hop = arg, .ifindex = 1, .mtu = 1500, .kind = IPSEC_CACHE_HOP_FORWARD
+	};
+}
+
+static struct ipsec_cache *
+ipsec_create(struct families *f)
+{
+	struct ipsec_cache_conf conf = {
+		.rcu = f->rcu,
+		.n_workers = FAMILIES_WORKERS,
+		.socket = -1,
+		.meta_offset = -1,
+		.arg = f,
+		.resolve = resolve,
+	};
+	struct ipsec_cache *ic = ipsec_cache_create(&conf);
+
+	assert_non_null(ic);
+	return ic;
 }
 
 struct families *
@@ -206,6 +241,7 @@ families_create(const char *name)
 	f->actions = action_table_create(f->rcu, 1);
 	f->classifier = classifier_create(f->rcu, f->actions);
 	assert_non_null(f->classifier);
+	f->ipsec = ipsec_create(f);
 	for (unsigned int i = 0; i < FAMILIES_DEVS; i++)
 		dev_create(f, i);
 	snprintf(f->path, sizeof(f->path), "/tmp/mr-%s-%d-%u", name, (int)getpid(), serial++);
@@ -213,6 +249,7 @@ families_create(const char *name)
 	conf.rcu = f->rcu;
 	conf.actions = f->actions;
 	conf.classifier = f->classifier;
+	conf.ipsec = f->ipsec;
 	conf.dev_arg = f;
 	f->server = netlink_server_create(&conf, f->error, sizeof(f->error));
 	if (f->server == NULL)
@@ -229,6 +266,7 @@ families_destroy(struct families *f)
 
 	close(f->fd);
 	netlink_server_destroy(f->server);
+	ipsec_cache_destroy(f->ipsec);
 	for (unsigned int i = 0; i < FAMILIES_DEVS; i++) {
 		assert_null(classifier_hook_block(&f->devs[i].ingress));
 		assert_null(classifier_hook_block(&f->devs[i].egress));

@@ -24,10 +24,12 @@
 #include "rcu/rcu.h"
 #include "sched_nolock/sched_nolock.h"
 
+struct ipsec_cache;
 struct rte_rcu_qsbr;
 
 #define FAMILIES_DEVS 2
 #define FAMILIES_QUEUES 2
+#define FAMILIES_WORKERS 2
 
 struct families_dev {
 	struct netlink_dev dev;
@@ -43,6 +45,7 @@ struct families {
 	struct rcu *rcu;
 	struct action_table *actions;
 	struct classifier *classifier;
+	struct ipsec_cache *ipsec; /* of FAMILIES_WORKERS workers; every destination is behind p0 */
 	struct families_dev devs[FAMILIES_DEVS];
 	struct netlink_server *server;
 	char path[64];
@@ -55,8 +58,10 @@ struct families *families_create(const char *name);
 /* Checks that nothing is left over: actions, deferred objects. */
 void families_destroy(struct families *f);
 
-/* Another client's socket; groups as in sockaddr_nl. */
+/* Another client's socket of NETLINK_ROUTE; groups as in sockaddr_nl. */
 int families_connect(struct families *f, uint32_t groups);
+/* The same for another protocol; f->fd may be set to it. */
+int families_connect_to(struct families *f, int protocol, uint32_t groups);
 
 /* Starts a request in buf with a header of `len` bytes, zeroed. */
 struct nlmsghdr *
