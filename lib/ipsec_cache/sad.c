@@ -82,6 +82,8 @@ tables_create(struct ipsec_cache *ic)
 
 	if (sad->by_peer.buckets != NULL)
 		return 0;
+	if (ipsec_workers_start(ic) != 0)
+		return -ENOMEM;
 	if (ipsec_links_create(&sad->by_id, ic->conf.max_sas, ic->conf.socket) != 0)
 		return -ENOMEM;
 	if (ipsec_links_create(&sad->by_peer, ic->conf.max_sas, ic->conf.socket) == 0) {

@@ -64,6 +64,8 @@ tables_create(struct ipsec_cache *ic)
 
 	if (spd->tuples.buckets != NULL)
 		return 0;
+	if (ipsec_workers_start(ic) != 0)
+		return -ENOMEM;
 	if (ipsec_links_create(&spd->nodes, n, ic->conf.socket) == 0 &&
 		ipsec_links_create(&spd->by_selector, n, ic->conf.socket) == 0 &&
 		ipsec_links_create(&spd->by_index, n, ic->conf.socket) == 0 &&
