@@ -9,9 +9,13 @@ come in at p0. Lines of a file that begin with `#:` say what is special about it
 
     #: unordered WHY        frames that leave a port are compared without their order
     #: without SORT WHY     frames of a sort of traffic.py's are left out
+
+Besides there are files of random rules (random_tc.py), MILLRACE_TC_RANDOM of them, in which lines may be
+refused: then by both.
 """
 
 import collections
+import os
 import pathlib
 import re
 import shutil
@@ -19,6 +23,7 @@ import subprocess
 import tempfile
 
 import pytest
+import random_tc
 import traffic
 from frames import read, write
 from kernel import Kernel, require
@@ -26,6 +31,8 @@ from program import Millrace, wait_for
 
 CASES = sorted(pathlib.Path(__file__).with_name("tc").glob("*.tc"))
 SHOWN = 4
+# How many files of random rules; each takes 3 s.
+RANDOM = int(os.environ.get("MILLRACE_TC_RANDOM", "5"))
 
 # What may differ between two shows of the same rule: times, numbers that are given out, references.
 PASSING = {"installed", "last_used", "first_used", "expires", "ref", "bind", "index"}
@@ -73,8 +80,8 @@ def directory():
     shutil.rmtree(path)
 
 
-# What one side did: frames that left p0 and p1, what tc shows for each hook.
-Outcome = collections.namedtuple("Outcome", "left shown")
+# What one side did: frames that left p0 and p1, what tc shows for each hook, which lines it refused.
+Outcome = collections.namedtuple("Outcome", "left shown refused")
 
 
 def hooks(rules):
@@ -83,10 +90,14 @@ def hooks(rules):
     return list(dict.fromkeys(found))
 
 
+def refused_lines(loaded):
+    return [int(line) for line in re.findall(r"^Command failed -:(\d+)", loaded.stderr, re.M)]
+
+
 def through_kernel(kernel, rules, sent):
     before = int(kernel.run("cat /sys/class/net/p0/statistics/rx_packets").stdout)
     try:
-        kernel.run("tc -b -", input=rules)
+        loaded = kernel.run("tc -force -b -", input=rules, check=False)
         kernel.send(0, sent)
         wait_for(lambda: int(kernel.run("cat /sys/class/net/p0/statistics/rx_packets").stdout) ==
                  before + len(sent), "frames in the guest")
@@ -94,7 +105,7 @@ def through_kernel(kernel, rules, sent):
         shown = {hook: kernel.json("tc -j -s filter show dev " + " ".join(hook)) for hook in hooks(rules)}
     finally:
         kernel.run(CLEAN)
-    return Outcome(left, shown)
+    return Outcome(left, shown, refused_lines(loaded))
 
 
 def through_millrace(directory, rules, sent):
@@ -104,17 +115,16 @@ def through_millrace(directory, rules, sent):
     program = Millrace(directory, vdevs, ["-i"], stdin=subprocess.PIPE)
     try:
         program.wait_ready()
-        program.run("tc", "-b", "-", stdin=rules)
+        loaded = program.run("tc", "-force", "-b", "-", stdin=rules, check=False)
         program.process.stdin.write(b"start\n")
         program.process.stdin.flush()
         wait_for(lambda: program.link_stats("p0")["rx"]["packets"] == len(sent), "frames in the program")
-        program.run("tc", "-s", "qdisc")
         shown = {hook: program.json("tc -j -s filter show dev " + " ".join(hook)) for hook in hooks(rules)}
         program.stop()
     finally:
         program.kill()
         program.process.stdin.close()
-    return Outcome([read(directory / f"out{i}.pcap") for i in range(2)], shown)
+    return Outcome([read(directory / f"out{i}.pcap") for i in range(2)], shown, refused_lines(loaded))
 
 
 def plain(shown):
@@ -139,8 +149,17 @@ def allow(shown, hook, header, tagged):
     return shown
 
 
+def by_place(shown):
+    """Linux shows chains as they came, millrace by their numbers."""
+    places = [(rule["chain"], rule["pref"], rule.get("options", {}).get("handle", 0)) for rule in shown]
+    assert len(set(places)) == len(places)
+    return dict(zip(places, shown))
+
+
 def differences(linux, ours, ordered, tagged):
     """Sentences."""
+    if linux.refused != ours.refused:
+        yield f"Linux refused lines {linux.refused}, millrace {ours.refused}"
     for port in range(2):
         theirs, mine = collections.Counter(linux.left[port]), collections.Counter(ours.left[port])
         for who, extra in (("Linux", theirs - mine), ("millrace", mine - theirs)):
@@ -151,13 +170,20 @@ def differences(linux, ours, ordered, tagged):
         if theirs == mine and ordered and linux.left[port] != ours.left[port]:
             yield f"p{port}: the order differs"
     for hook, shown in linux.shown.items():
-        theirs = plain(allow(shown, hook, ETHER_HEADER, tagged))
-        mine = plain(allow(ours.shown[hook], hook, 0, tagged))
-        if len(theirs) != len(mine):
-            yield f"{hook}: {len(theirs)} filters in Linux, {len(mine)} here"
-        for a, b in zip(theirs, mine):
-            if a != b:
-                yield f"{hook}:\n  Linux    {a}\n  millrace {b}"
+        theirs = by_place(plain(allow(shown, hook, ETHER_HEADER, tagged)))
+        mine = by_place(plain(allow(ours.shown[hook], hook, 0, tagged)))
+        for place in sorted(theirs.keys() | mine.keys()):
+            if theirs.get(place) != mine.get(place):
+                yield f"{hook}:\n  Linux    {theirs.get(place)}\n  millrace {mine.get(place)}"
+
+
+@pytest.mark.parametrize("seed", range(RANDOM))
+def test_random(kernel, directory, seed):
+    rules = random_tc.rules(seed)
+    sent = traffic.corpus(["fragments"])
+    linux = through_kernel(kernel, rules, sent)
+    found = list(differences(linux, through_millrace(directory, rules, sent), True, True))
+    assert not found, "\n" + "\n".join(found) + "\n" + rules
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
@@ -168,6 +194,7 @@ def test_same(kernel, directory, path):
     linux = through_kernel(kernel, rules, sent)
     ours = through_millrace(directory, rules, sent)
     assert any(left for left in linux.left), "the kernel forwards nothing"
+    assert not linux.refused, "the kernel refused lines"
     found = list(differences(linux, ours, "#: unordered" not in rules,
                              "tagged" not in without))
     assert not found, "\n" + "\n".join(found)
