@@ -80,6 +80,7 @@ netlink_start(struct app *a)
 		.classifier = a->classifier,
 		.csum = a->csum,
 		.route = a->route,
+		.ipsec = a->ipsec,
 		.dev_ops = &port_dev_ops,
 		.dev_arg = a,
 		.log = log_line,

@@ -18,6 +18,7 @@
 #include "classifier/classifier.h"
 #include "csum_action/csum_action.h"
 #include "drop.h"
+#include "ipsec_cache/ipsec_cache.h"
 #include "lcore.h"
 #include "netlink/netlink.h"
 #include "options.h"
@@ -41,6 +42,7 @@ struct app {
 	struct csum_action *csum; /* reasons counted, sums left to NICs */
 	struct route_table *route;
 	struct router *ip; /* what mode ip keeps beside the table */
+	struct ipsec_cache *ipsec;
 	struct netlink_server *netlink;
 	char ctl_path[108];
 	struct control *control;

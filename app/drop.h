@@ -17,6 +17,7 @@
 #include <rte_mbuf.h>
 
 #include "classifier/classifier.h"
+#include "ipsec_cache/ipsec_cache.h"
 
 #define DROP_LIST(X) \
 	CLASSIFIER_DROP_LIST(X) \
@@ -61,7 +62,8 @@
 	X(FRAG_LIMIT, "frag_limit", "a fragment for us that made room for newer ones") \
 	X(NEIGH_FULL, "neigh_full", "too many neighbours are being looked for") \
 	X(NEIGH_QUEUE, "neigh_queue", "made room in the queue of a neighbour that is looked for") \
-	X(NEIGH_FAILED, "neigh_failed", "the neighbour does not answer")
+	X(NEIGH_FAILED, "neigh_failed", "the neighbour does not answer") \
+	IPSEC_CACHE_ERROR_LIST(X)
 
 enum drop_reason {
 #define X(id, name, text) DROP_##id,

@@ -355,6 +355,7 @@ forwarding_start(struct app *a, unsigned int tx_first)
 		return "packet forwarding is already started";
 	if ((why = streams_setup(a)) != NULL)
 		return why;
+	ipsec_cache_rehome(a->ipsec);
 	for (unsigned int i = 0; i < a->n_workers; i++) {
 		struct worker *w = &a->workers[i];
 
@@ -362,6 +363,7 @@ forwarding_start(struct app *a, unsigned int tx_first)
 			continue;
 		w->burst = a->opt.burst;
 		w->mode = a->mode;
+		w->ipsec = ipsec_cache_worker(a->ipsec, w->id);
 		w->record_cycles = a->opt.record_core_cycles;
 		w->record_bursts = a->opt.record_burst_stats;
 		send_first(w, tx_first);

@@ -23,6 +23,7 @@
 
 struct app;
 struct forward_mode;
+struct ipsec_cache_worker;
 struct port;
 
 /* One Rx queue and where its packets go. Its worker counts, others read. */
@@ -56,6 +57,7 @@ struct worker {
 	struct sched_nolock **serves; /* Tx queues this lcore drains */
 	unsigned int n_serves;
 	struct classifier_worker classifier;
+	struct ipsec_cache_worker *ipsec;
 	unsigned int nesting; /* redirects under way: how deep this packet has come */
 	/* The control thread sets, the worker reads every loop. */
 	_Atomic bool stop __rte_cache_aligned;

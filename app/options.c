@@ -416,6 +416,21 @@ set_ctl_group(struct options *opt, const char *arg)
 }
 
 static const char *
+set_ipsec_cache(struct options *opt, const char *arg)
+{
+	return number(arg, 0, 1 << 22, &opt->ipsec_cache);
+}
+
+static const char *
+set_ipsec_numbers(struct options *opt, const char *arg)
+{
+	if (strcmp(arg, "home") != 0 && strcmp(arg, "shared") != 0)
+		return "is neither home nor shared";
+	opt->ipsec_share_numbers = strcmp(arg, "shared") == 0;
+	return NULL;
+}
+
+static const char *
 set_idle_exit(struct options *opt, const char *arg)
 {
 	return number(arg, 1, 1000 * 3600, &opt->idle_exit);
@@ -462,6 +477,11 @@ static const struct option_def defs[] = {
 	{ "record-burst-stats", NULL, 0, NULL, "count the sizes of Rx bursts",
 		set_record_burst_stats },
 	{ "port-name", "PORT,NAME", 0, "pPORT", "name of a port for tc and ip", set_port_name },
+	{ "ipsec-cache", "N", 0, "16384", "mode ip: flows an lcore remembers the SA of",
+		set_ipsec_cache },
+	{ "ipsec-numbers", "home|shared", 0, "home",
+		"an SA's packets leave by one lcore, or lcores share its sequence numbers",
+		set_ipsec_numbers },
 	{ "ctl", "PATH", 0, "RUNTIME_DIR/millrace.sock", "the control socket", set_ctl },
 	{ "ctl-group", "GROUP", 0, NULL, "let a group use the control socket", set_ctl_group },
 	{ "idle-exit", "MS", 0, NULL, "leave when nothing came for MS milliseconds",
@@ -510,6 +530,7 @@ defaults(struct options *opt)
 	opt->mbcache = 250;
 	opt->mbuf_size = RTE_MBUF_DEFAULT_BUF_SIZE;
 	opt->csum_offload = true;
+	opt->ipsec_cache = 16384;
 	opt->ctl_group = (gid_t)-1;
 	opt->tx_ip_src = RTE_IPV4(198u, 18, 0, 1);
 	opt->tx_ip_dst = RTE_IPV4(198u, 18, 0, 2);

@@ -61,6 +61,8 @@ struct options {
 	bool record_core_cycles;
 	bool record_burst_stats;
 	char port_name[RTE_MAX_ETHPORTS][IF_NAMESIZE]; /* "" : pN */
+	unsigned int ipsec_cache; /* decisions cached a worker; 0: none */
+	bool ipsec_share_numbers;
 	const char *ctl; /* NULL: <runtime dir>/millrace.sock */
 	gid_t ctl_group; /* (gid_t)-1: none */
 	unsigned int idle_exit; /* ms; 0: never */

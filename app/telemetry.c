@@ -53,6 +53,20 @@ fill_csum(struct rte_tel_data *d)
 			d, csum_action_reason_name(r), csum_action_count(app.csum, r));
 }
 
+static void
+fill_ipsec(struct rte_tel_data *d)
+{
+	struct ipsec_cache_stats s;
+
+	ipsec_cache_stats(app.ipsec, &s);
+	compat_tel_add_dict_uint(d, "hits", s.hits);
+	compat_tel_add_dict_uint(d, "misses", s.misses);
+	compat_tel_add_dict_uint(d, "stale", s.stale);
+	compat_tel_add_dict_uint(d, "evictions", s.evictions);
+	compat_tel_add_dict_uint(d, "in_hits", s.in_hits);
+	compat_tel_add_dict_uint(d, "in_misses", s.in_misses);
+}
+
 static int
 tel_drops(const char *cmd, const char *params, struct rte_tel_data *d)
 {
@@ -67,6 +81,14 @@ tel_csum(const char *cmd, const char *params, struct rte_tel_data *d)
 	(void)cmd;
 	(void)params;
 	return tel_locked(d, fill_csum);
+}
+
+static int
+tel_ipsec(const char *cmd, const char *params, struct rte_tel_data *d)
+{
+	(void)cmd;
+	(void)params;
+	return tel_locked(d, fill_ipsec);
 }
 
 void
@@ -86,5 +108,8 @@ telemetry_register(void)
 	if (ret == 0)
 		ret = rte_telemetry_register_cmd("/millrace/csum", tel_csum,
 			"What the checksum action did to packets. No parameters");
+	if (ret == 0)
+		ret = rte_telemetry_register_cmd(
+			"/millrace/ipsec", tel_ipsec, "The cache of SAs and routes. No parameters");
 	return ret;
 }

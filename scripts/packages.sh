@@ -7,6 +7,7 @@
 build_packages="gcc libbsd-dev libc6-dev libdpdk-dev libipsec-mb-dev libmnl-dev libpcap-dev meson ninja-build pkg-config iproute2"
 demo_packages="$build_packages python3-scapy tshark"
 test_packages="$demo_packages clang-14 clang-format-14 codespell git libcmocka-dev libclang-rt-14-dev mandoc
+	ethtool iperf3 iputils-ping procps traceroute
 	python3-cryptography python3-pytest spin strace qemu-system-x86 busybox-static"
 bench_packages="$build_packages dpdk-dev libcmocka-dev python3"
 

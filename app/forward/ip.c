@@ -11,6 +11,7 @@
 #include <rte_ring_elem.h>
 
 #include "forward/ip_burst.h"
+#include "forward/ip_esp.h"
 
 #define MAC_MASK UINT64_C(0x0000ffffffffffff) /* of eight bytes loaded, little-endian */
 #define HEADERS_MIN (RTE_ETHER_HDR_LEN + sizeof(struct rte_ipv4_hdr)) /* that are written to */
@@ -48,8 +49,17 @@ ip_burst_slow(struct burst *b, unsigned int i, enum ip_why why)
 {
 	struct ip_item item = { .m = b->pkts[i], .why = (uint8_t)why };
 
-	if (b->hops[i] != NULL)
-		item.mtu = (uint16_t)RTE_MIN(b->hops[i]->mtu, (uint32_t)UINT16_MAX);
+	item.m->port = b->rx_port;
+	ip_slow(b->worker, &item);
+}
+
+void
+ip_burst_too_big(struct burst *b, unsigned int i, uint32_t mtu)
+{
+	struct ip_item item = { .m = b->pkts[i],
+		.why = WHY_TOO_BIG,
+		.mtu = (uint16_t)RTE_MIN(mtu, (uint32_t)UINT16_MAX) };
+
 	item.m->port = b->rx_port;
 	ip_slow(b->worker, &item);
 }
@@ -163,7 +173,9 @@ checksum_is_good(const struct rte_mbuf *m, const struct rte_ipv4_hdr *h)
 	uint32_t word[5];
 	uint64_t sum;
 
-	if ((m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_GOOD)
+	/* Or it is not there yet, an action having left it to a NIC. */
+	if ((m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_GOOD ||
+		(m->ol_flags & RTE_MBUF_F_TX_IP_CKSUM) != 0)
 		return true;
 	if (unlikely(h->version_ihl != 0x45))
 		return options_checksum_is_good(m, h);
@@ -286,16 +298,6 @@ ip_burst_hash(const struct burst *b, unsigned int i)
 	return rte_jhash_1word(rte_jhash_32b(buf, len / 4, view->l4_proto), ports);
 }
 
-/* RFC 1624: the TTL's byte is the high one of its word, so HC' = HC + 0x0100 with the carry. */
-static inline void
-decrement_ttl(struct rte_ipv4_hdr *h)
-{
-	uint32_t sum = (uint32_t)h->hdr_checksum + RTE_BE16(0x0100);
-
-	h->hdr_checksum = (uint16_t)(sum + (sum >= 0xffff));
-	h->time_to_live--;
-}
-
 /* rte_pktmbuf_trim() cuts within the last segment only. */
 void
 ip_trim_segments(struct rte_mbuf *m, uint32_t end)
@@ -317,7 +319,24 @@ ip_trim_segments(struct rte_mbuf *m, uint32_t end)
 	}
 }
 
-/* Sends one fragment, which begins with its IPv4 header, or hands it over to wait. */
+bool
+ip_fragment_finish(const struct burst *b, struct rte_mbuf *m, const struct rte_mbuf *whole)
+{
+	struct rte_ipv4_hdr *h = rte_pktmbuf_mtod(m, struct rte_ipv4_hdr *);
+
+	m->port = b->rx_port;
+	m->ol_flags &= ~RTE_MBUF_F_TX_IP_CKSUM;
+	*packet_meta(m, b->worker->meta_offset) = *packet_meta(whole, b->worker->meta_offset);
+	h->hdr_checksum = 0;
+	h->hdr_checksum = rte_ipv4_cksum(h);
+	if (rte_pktmbuf_prepend(m, RTE_ETHER_HDR_LEN) == NULL)
+		return false;
+	memset(rte_pktmbuf_mtod(m, void *), 0, RTE_ETHER_HDR_LEN);
+	rte_pktmbuf_mtod(m, struct rte_ether_hdr *)->ether_type = RTE_BE16(RTE_ETHER_TYPE_IPV4);
+	return true;
+}
+
+/* Sends one fragment, or hands it over to wait. */
 static void
 send_fragment(struct burst *b, unsigned int i, struct rte_mbuf *m, const void *dst)
 {
@@ -327,18 +346,10 @@ send_fragment(struct burst *b, unsigned int i, struct rte_mbuf *m, const void *d
 	struct packet_view view;
 	struct packet_vector one = { .pkts = &m, .views = &view, .n = 1 };
 
-	m->port = b->rx_port;
-	m->ol_flags &= ~RTE_MBUF_F_TX_IP_CKSUM;
-	*packet_meta(m, b->worker->meta_offset) = *packet_meta(whole, b->worker->meta_offset);
-	rte_pktmbuf_mtod(m, struct rte_ipv4_hdr *)->hdr_checksum = 0;
-	rte_pktmbuf_mtod(m, struct rte_ipv4_hdr *)->hdr_checksum =
-		rte_ipv4_cksum(rte_pktmbuf_mtod(m, struct rte_ipv4_hdr *));
-	if (rte_pktmbuf_prepend(m, RTE_ETHER_HDR_LEN) == NULL) {
+	if (!ip_fragment_finish(b, m, whole)) {
 		drop(&b->worker->drops, DROP_IP_NOBUF, &m, 1);
 		return;
 	}
-	memset(rte_pktmbuf_mtod(m, void *), 0, RTE_ETHER_HDR_LEN);
-	rte_pktmbuf_mtod(m, struct rte_ether_hdr *)->ether_type = RTE_BE16(RTE_ETHER_TYPE_IPV4);
 	if (hop->kind != ROUTE_FORWARD) {
 		b->pkts[i] = m;
 		ip_burst_resolve(b, i, dst);
@@ -366,7 +377,7 @@ fragment(struct burst *b, unsigned int i, const void *to)
 	if ((h->fragment_offset & RTE_BE16(RTE_IPV4_HDR_DF_FLAG)) != 0)
 		return false;
 	memcpy(&dst, to, sizeof(dst));
-	decrement_ttl(h);
+	ip4_decrement_ttl(h);
 	burst_trim(m, view->l3_end);
 	rte_pktmbuf_adj(m, view->l3_off);
 	n = rte_ipv4_fragment_packet(m, parts, FRAGMENTS_MAX,
@@ -435,10 +446,10 @@ ip_burst_divert(struct burst *b, unsigned int i, uint8_t ttl, const void *dst)
 		ip_burst_slow(b, i, WHY_TTL);
 	} else if (view->l3_end - view->l3_off > b->hops[i]->mtu) {
 		if (view->l3 == PACKET_L3_IPV6 || !fragment(b, i, dst))
-			ip_burst_slow(b, i, WHY_TOO_BIG);
+			ip_burst_too_big(b, i, b->hops[i]->mtu);
 	} else {
 		if (view->l3 == PACKET_L3_IPV4)
-			decrement_ttl(ipv4(b, i));
+			ip4_decrement_ttl(ipv4(b, i));
 		else
 			rte_pktmbuf_mtod_offset(b->pkts[i], uint8_t *, view->l3_off)[7]--;
 		burst_trim(b->pkts[i], view->l3_end);
@@ -471,7 +482,7 @@ forward_all(struct burst *b, const struct routed *r, unsigned int n)
 			ip_burst_divert(b, i, h->time_to_live, &h->dst_addr);
 			continue;
 		}
-		decrement_ttl(h);
+		ip4_decrement_ttl(h);
 		burst_trim(b->pkts[i], b->views[i].l3_end);
 		burst_send(b, i, h, hop);
 	}
@@ -533,6 +544,49 @@ send_all(struct burst *b, struct packet_vector *vector)
 	}
 }
 
+/* What b->v4 says. */
+static void
+collect(const struct burst *b, struct routed *r)
+{
+	unsigned int i;
+
+	r->n = 0;
+	packet_mask_for_each (i, b->v4) {
+		r->dst[r->n] = rte_be_to_cpu_32(ipv4(b, i)->dst_addr);
+		r->where[r->n++] = (uint8_t)i;
+	}
+}
+
+static inline void
+finish(struct burst *b, struct packet_vector *vector, const struct routed *r)
+{
+	if (likely(r->n > 0))
+		forward_all(b, r, vector->n);
+	if (unlikely(b->v6 != 0))
+		ip6_route(b);
+	if (unlikely(b->dropped != 0))
+		drop_all(b);
+	send_all(b, vector);
+}
+
+void
+ip_burst_finish(struct burst *b, struct packet_vector *vector)
+{
+	struct routed r;
+
+	collect(b, &r);
+	finish(b, vector, &r);
+}
+
+static void __rte_noinline
+ask_ipsec(struct burst *b, struct packet_vector *vector, struct routed *r)
+{
+	for (unsigned int k = 0; k < r->n; k++)
+		b->v4 |= UINT64_C(1) << r->where[k];
+	ip_esp_burst(b, vector, b->stream->rx_port->ifindex);
+	collect(b, r);
+}
+
 static void
 ip_forward(struct worker *worker, const struct stream *stream, struct packet_vector *vector)
 {
@@ -543,16 +597,27 @@ ip_forward(struct worker *worker, const struct stream *stream, struct packet_vec
 	b.stream = stream;
 	packet_vector_parse(vector);
 	check_all(&b, vector->n, &r);
-	if (likely(r.n > 0))
-		forward_all(&b, &r, vector->n);
-	if (unlikely(b.v6 != 0) && (b.v6 = ip6_check(&b, b.v6)) != 0)
-		ip6_route(&b);
-	if (unlikely(b.dropped != 0))
-		drop_all(&b);
-	send_all(&b, vector);
+	if (unlikely(b.v6 != 0))
+		b.v6 = ip6_check(&b, b.v6);
+	if (unlikely(ipsec_cache_active(worker->app->ipsec)))
+		ask_ipsec(&b, vector, &r);
+	finish(&b, vector, &r);
 }
 
-/* --- what the control thread sends --- */
+/* --- what the control thread and other workers hand over --- */
+
+static void
+send_frame(struct worker *worker, struct ip_reply *reply)
+{
+	struct packet_view view;
+	struct packet_vector one = { .pkts = &reply->m, .views = &view, .n = 1 };
+	struct port *port = port_get(worker->app, reply->port);
+
+	if (port == NULL)
+		drop(&worker->drops, DROP_NO_PORT, &reply->m, 1);
+	else
+		pipeline_send(worker, port, (uint16_t)(worker->id % port->n_txq), &one);
+}
 
 static void
 ip_turn(struct worker *worker)
@@ -561,18 +626,16 @@ ip_turn(struct worker *worker)
 	struct ip_reply replies[REPLIES_BURST];
 	unsigned int n;
 
+	if (unlikely(ipsec_cache_active(worker->app->ipsec)))
+		ip_esp_poll(worker);
 	if (likely(rte_ring_empty(ring)))
 		return;
 	n = rte_ring_dequeue_burst_elem(ring, replies, sizeof(replies[0]), REPLIES_BURST, NULL);
-	for (unsigned int i = 0; i < n; i++) {
-		struct packet_view view;
-		struct packet_vector one = { .pkts = &replies[i].m, .views = &view, .n = 1 };
-		struct port *port = port_get(worker->app, replies[i].port);
-
-		if (port == NULL)
-			drop(&worker->drops, DROP_NO_PORT, &replies[i].m, 1);
+	for (unsigned int i = 0; i < n;) {
+		if (replies[i].kind == REPLY_FRAME)
+			send_frame(worker, &replies[i++]);
 		else
-			pipeline_send(worker, port, (uint16_t)(worker->id % port->n_txq), &one);
+			i += ip_esp_handed(worker, &replies[i], n - i);
 	}
 }
 

@@ -50,11 +50,12 @@ struct ip_item {
 };
 static_assert(sizeof(struct ip_item) == 32, "two items a cache line");
 
-/* In the rings to the workers: a whole frame for a port. */
+/* In the rings to the workers: a frame for a port, or (ip_esp.h) one that came in by it. */
 struct ip_reply {
 	struct rte_mbuf *m;
 	uint16_t port;
-	uint16_t pad[3];
+	uint8_t kind; /* enum ip_reply_kind */
+	uint8_t pad[5];
 };
 
 /* Errors that may be sent: so many, refilled by the millisecond. */
@@ -66,7 +67,7 @@ struct ip_bucket {
 struct router {
 	struct app *app;
 	struct rte_ring *slow; /* from all workers */
-	struct rte_ring **replies; /* to each worker */
+	struct rte_ring **replies; /* to each worker, from the control thread and the others */
 	unsigned int n_replies;
 	/* Control thread only. */
 	struct ip_bucket errors;
@@ -98,6 +99,10 @@ void ip_slow(struct worker *worker, const struct ip_item *item);
 /* Takes 14 bytes in front of layer 3 and puts it on the wire; takes m over. */
 void
 ip_transmit(struct router *ip, struct rte_mbuf *m, uint32_t l3_off, const struct route_hop *hop);
+/* The ring of the worker that sends what is ours. */
+struct rte_ring *ip_reply_ring(const struct router *ip);
+/* Fills the Ethernet header of a frame that nobody sent, so that it can be parsed. */
+void ip_output_header(struct rte_mbuf *m);
 /* Sends a frame whose Ethernet header is there. */
 void ip_transmit_frame(struct router *ip, struct rte_mbuf *m, uint16_t port);
 /* Routes a packet of ours by its destination; its layer 3 is at l3_off. Takes m over. */

@@ -21,6 +21,7 @@ struct burst {
 	struct worker *worker;
 	const struct stream *stream; /* NULL: did not come from a queue just now */
 	uint16_t rx_port; /* that they came in by, or IP_OWN */
+	bool own; /* packets of ours: their TTL stays */
 	struct rte_mbuf **pkts;
 	struct packet_view *views;
 	const struct route_hop *hops[PACKET_VECTOR_MAX];
@@ -42,6 +43,7 @@ burst_begin(struct burst *b, struct worker *worker, uint16_t rx_port,
 	b->worker = worker;
 	b->stream = NULL;
 	b->rx_port = rx_port;
+	b->own = false;
 	b->pkts = vector->pkts;
 	b->views = vector->views;
 	b->v4 = b->v6 = b->forward = b->dropped = 0;
@@ -72,6 +74,8 @@ bool burst_make_writable(struct burst *b, unsigned int i, uint32_t need);
 void ip_burst_slow(struct burst *b, unsigned int i, enum ip_why why);
 /* The same for one whose neighbour is to be found. */
 void ip_burst_resolve(struct burst *b, unsigned int i, const void *dst);
+/* ... that is longer than `mtu` and must not be fragmented. */
+void ip_burst_too_big(struct burst *b, unsigned int i, uint32_t mtu);
 /* What is not forwarded, by the kind of its hop. */
 void ip_burst_divert(struct burst *b, unsigned int i, uint8_t ttl, const void *dst);
 /* The flow's hash, for several ways. */
@@ -94,6 +98,24 @@ ip_burst_follow(const struct burst *b, unsigned int i, const struct route_hop *h
 	}
 	return hop;
 }
+
+/* RFC 1624: the TTL's byte is the high one of its word, so HC' = HC + 0x0100 with the carry. */
+static inline void
+ip4_decrement_ttl(struct rte_ipv4_hdr *h)
+{
+	uint32_t sum = (uint32_t)h->hdr_checksum + RTE_BE16(0x0100);
+
+	h->hdr_checksum = (uint16_t)(sum + (sum >= 0xffff));
+	h->time_to_live--;
+}
+
+/*
+ * Makes a frame of a fragment of `whole` that begins with its IPv4 header: checksum, metadata and
+ * room for an Ethernet header. False: no room; it is still the caller's.
+ */
+bool ip_fragment_finish(const struct burst *b, struct rte_mbuf *m, const struct rte_mbuf *whole);
+/* Routes b->v4 and b->v6, and sends or drops all that is left of the vector. */
+void ip_burst_finish(struct burst *b, struct packet_vector *vector);
 
 /*
  * ip.c: headers of b->v4's kind, of a frame for us. True if the packet is to be routed; else it is

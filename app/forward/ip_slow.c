@@ -21,6 +21,7 @@
 #include "app.h"
 #include "forward/forward.h"
 #include "forward/ip.h"
+#include "forward/ip_esp.h"
 #include "forward/ip_icmp6.h"
 
 #define SLOW_RING 1024
@@ -104,6 +105,15 @@ release(void *arg, const struct route_neigh *neigh, void *const *pkts, unsigned 
 	}
 }
 
+static void
+moved(void *arg)
+{
+	const struct router *ip = arg;
+
+	if (ip->app->ipsec != NULL)
+		ipsec_cache_invalidate(ip->app->ipsec);
+}
+
 /* --- life --- */
 
 static int
@@ -120,7 +130,7 @@ rings_create(struct app *a, struct router *ip)
 
 		snprintf(name, sizeof(name), "ip_reply%u", i);
 		ip->replies[i] = rte_ring_create_elem(name, sizeof(struct ip_reply), REPLY_RING,
-			SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+			SOCKET_ID_ANY, RING_F_MP_RTS_ENQ | RING_F_SC_DEQ);
 		if (ip->replies[i] == NULL)
 			return -1;
 	}
@@ -135,6 +145,7 @@ ip_create(struct app *a)
 		.socket = SOCKET_ID_ANY,
 		.solicit = solicit,
 		.release = release,
+		.moved = moved,
 	};
 	struct router *ip = calloc(1, sizeof(*ip));
 
@@ -148,7 +159,7 @@ ip_create(struct app *a)
 		return -1;
 	}
 	route_tick(a->route, now_ms());
-	return 0;
+	return ip_ipsec_create(a);
 }
 
 static void
@@ -174,6 +185,7 @@ ip_destroy(struct app *a)
 {
 	if (a->ip == NULL)
 		return;
+	ip_ipsec_destroy(a);
 	route_table_destroy(a->route);
 	ip_reassembly_destroy(a->ip);
 	rings_destroy(a->ip);
@@ -207,8 +219,10 @@ ip_port_changed(struct app *a, struct port *port)
 void
 ip_port_gone(struct app *a, const struct port *port)
 {
-	if (a->route != NULL)
-		route_dev_del(a->route, port->ifindex);
+	if (a->route == NULL)
+		return;
+	route_dev_del(a->route, port->ifindex);
+	ipsec_cache_dev_gone(a->ipsec, port->ifindex);
 }
 
 /* --- out --- */
@@ -238,8 +252,8 @@ ip_alloc(struct router *ip)
 }
 
 /* The worker that sends: the first that has anything to do. */
-static struct rte_ring *
-reply_ring(const struct router *ip)
+struct rte_ring *
+ip_reply_ring(const struct router *ip)
 {
 	for (unsigned int i = 0; i < ip->n_replies; i++) {
 		if (ip->app->workers[i].n_streams > 0)
@@ -253,7 +267,7 @@ ip_transmit_frame(struct router *ip, struct rte_mbuf *m, uint16_t port)
 {
 	struct ip_reply reply = { .m = m, .port = port };
 
-	if (rte_ring_enqueue_elem(reply_ring(ip), &reply, sizeof(reply)) != 0)
+	if (rte_ring_enqueue_elem(ip_reply_ring(ip), &reply, sizeof(reply)) != 0)
 		ip_drop(ip, DROP_IP_REPLY_FULL, m);
 }
 
@@ -273,14 +287,14 @@ ip_transmit(struct router *ip, struct rte_mbuf *m, uint32_t l3_off, const struct
 	ip_transmit_frame(ip, m, hop->port);
 }
 
-/* So that who waits for its neighbour can be parsed again. */
-static void
-output_header(struct rte_mbuf *m, uint16_t type)
+void
+ip_output_header(struct rte_mbuf *m)
 {
 	struct rte_ether_hdr *eth = rte_pktmbuf_mtod(m, struct rte_ether_hdr *);
 
 	memset(eth, 0, sizeof(*eth));
-	eth->ether_type = rte_cpu_to_be_16(type);
+	eth->ether_type = rte_cpu_to_be_16(
+		*(const uint8_t *)(eth + 1) >> 4 == 6 ? RTE_ETHER_TYPE_IPV6 : RTE_ETHER_TYPE_IPV4);
 }
 
 /* What librte_ip_frag leaves to its caller: the sum, or a number that tells packets apart. */
@@ -328,8 +342,7 @@ output_fragments(struct router *ip, struct rte_mbuf *m, uint32_t ifindex, uint8_
 			ip_drop(ip, DROP_IP_NOBUF, parts[i]);
 			continue;
 		}
-		output_header(
-			parts[i], family == AF_INET6 ? RTE_ETHER_TYPE_IPV6 : RTE_ETHER_TYPE_IPV4);
+		ip_output_header(parts[i]);
 		ip_output_to(ip, parts[i], ifindex, family, nexthop, RTE_ETHER_HDR_LEN);
 	}
 }
@@ -351,7 +364,7 @@ ip_output_to(struct router *ip, struct rte_mbuf *m, uint32_t ifindex, uint8_t fa
 		return;
 	}
 	if (m->port == IP_OWN)
-		output_header(m, family == AF_INET6 ? RTE_ETHER_TYPE_IPV6 : RTE_ETHER_TYPE_IPV4);
+		ip_output_header(m);
 	ret = route_neigh_wait(ip->app->route, ifindex, family, nexthop, m);
 	if (ret != 0)
 		ip_drop(ip, DROP_NEIGH_FULL, m);
@@ -364,6 +377,8 @@ ip_output(struct router *ip, struct rte_mbuf *m, uint8_t family, const void *dst
 	const struct route *r = route_get(ip->app->route, family, dst, 0, &path);
 	struct route_spec spec;
 
+	if (!ip_ipsec_output(ip, m, l3_off))
+		return;
 	if (r != NULL)
 		route_describe(r, &spec);
 	if (r == NULL || spec.type != RTN_UNICAST)
@@ -384,6 +399,8 @@ local(struct router *ip, struct rte_mbuf *m, struct packet_view *view)
 		if ((m = ip_reassemble(ip, m, view)) == NULL)
 			return;
 		packet_view_parse(m, view);
+		if (ip_ipsec_input(ip, m, view))
+			return;
 	}
 	if (view->l3 == PACKET_L3_IPV6)
 		ip_icmp6_receive(ip, m, view, fragment);
@@ -427,6 +444,7 @@ ip_control(struct app *a)
 	if (a->ip == NULL)
 		return;
 	route_tick(a->route, now);
+	ipsec_cache_tick(a->ipsec, now);
 	ip_reassembly_tick(a->ip, now);
 	do {
 		n = rte_ring_dequeue_burst_elem(a->ip->slow, items, sizeof(items[0]), BURST, NULL);

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+/*
+ * Mode ip on the workers: what IPsec does to a burst, between the check of its headers and the
+ * routes. ESP for us is opened, every packet's policy is asked, and what has to be protected
+ * becomes ESP with a hop of its own; the rest is left to be routed.
+ */
+
+#include <netinet/in.h>
+
+#include <rte_ip_frag.h>
+#include <rte_ring_elem.h>
+#include <rte_udp.h>
+
+#include "forward/ip_burst.h"
+#include "forward/ip_esp.h"
+
+#define NATT_PORT 4500 /* RFC 3948 */
+#define FRAGMENTS_MAX PACKET_VECTOR_MAX
+#define POLL_BURST 32
+
+static inline void
+drop_for(struct burst *b, unsigned int i, uint8_t error)
+{
+	burst_drop(b, (enum drop_reason)(DROP_ESP_NO_SA + error), i);
+}
+
+static void
+hand_over(struct burst *b, unsigned int i, unsigned int home, enum ip_reply_kind kind)
+{
+	struct ip_reply reply = { .m = b->pkts[i], .port = b->rx_port, .kind = (uint8_t)kind };
+
+	if (rte_ring_enqueue_elem(b->worker->app->ip->replies[home], &reply, sizeof(reply)) != 0)
+		burst_drop(b, DROP_HAND_OVER_FULL, i);
+}
+
+/* --- in --- */
+
+static bool
+is_udp_4500(const struct burst *b, unsigned int i)
+{
+	const struct packet_view *view = &b->views[i];
+	uint16_t buf;
+	const uint16_t *port;
+
+	if (view->stop != PACKET_STOP_NONE || view->l4_proto != IPPROTO_UDP ||
+		view->l3_end - view->l4_off < sizeof(struct rte_udp_hdr))
+		return false;
+	port = packet_read(b->pkts[i], view->l4_off + 2u, sizeof(buf), &buf);
+	return port != NULL && *port == RTE_BE16(NATT_PORT);
+}
+
+static uint64_t
+esp_of(const struct burst *b, uint64_t mask)
+{
+	uint64_t esp = 0;
+	unsigned int i;
+
+	packet_mask_for_each (i, mask) {
+		if ((b->views[i].stop == PACKET_STOP_OPAQUE &&
+			    b->views[i].l4_proto == IPPROTO_ESP) ||
+			is_udp_4500(b, i))
+			esp |= UINT64_C(1) << i;
+	}
+	return esp;
+}
+
+/* What came out of a tunnel is a packet like any other. */
+static void
+check_inner(struct burst *b, unsigned int i)
+{
+	uint64_t bit = UINT64_C(1) << i;
+
+	if (b->views[i].l3 == PACKET_L3_IPV4) {
+		if (ip4_check(b, i))
+			b->v4 |= bit;
+	} else if (ip6_check(b, bit) != 0) {
+		b->v6 |= bit;
+	}
+}
+
+static void
+open_all(struct burst *b, struct packet_vector *vector, uint64_t esp, struct ipsec_cache_rt **by)
+{
+	struct ipsec_cache_result r;
+	unsigned int i;
+
+	ipsec_cache_open(b->worker->ipsec, vector, esp, &r);
+	esp &= ~r.not_ours;
+	b->v4 &= ~esp;
+	b->v6 &= ~esp;
+	packet_mask_for_each (i, r.done) {
+		by[i] = r.rt[i];
+		check_inner(b, i);
+	}
+	packet_mask_for_each (i, r.drop)
+		drop_for(b, i, r.error[i]);
+	packet_mask_for_each (i, r.hand_over)
+		hand_over(b, i, r.home[i], REPLY_OPEN);
+}
+
+/* --- out --- */
+
+static uint8_t
+ttl_of(const struct burst *b, unsigned int i)
+{
+	const uint8_t *l3 = rte_pktmbuf_mtod_offset(b->pkts[i], uint8_t *, b->views[i].l3_off);
+
+	return b->views[i].l3 == PACKET_L3_IPV4 ? l3[8] : l3[7];
+}
+
+/* Sealed packets are sent; whose neighbour is not known waits for it. */
+static void
+send_sealed(struct burst *b, const struct route_hop *hop, unsigned int i)
+{
+	const struct packet_view *view = &b->views[i];
+	uint8_t *l3 = rte_pktmbuf_mtod_offset(b->pkts[i], uint8_t *, view->l3_off);
+	struct packet_meta *meta = packet_meta(b->pkts[i], b->worker->meta_offset);
+
+	/* Rule B8: all packets of an SA wait in one band of one queue. */
+	meta->priority = 0;
+	meta->queue = meta->classid = 0;
+	b->hops[i] = hop;
+	if (unlikely(hop->kind != ROUTE_FORWARD)) {
+		ip_burst_resolve(b, i, l3 + (view->l3 == PACKET_L3_IPV4 ? 16 : 24));
+		return;
+	}
+	burst_send(b, i, l3, hop);
+}
+
+static void
+seal_all(struct burst *b, struct packet_vector *vector, uint64_t mask,
+	const struct ipsec_cache_decision *const *d)
+{
+	struct ipsec_cache_result r;
+	unsigned int i;
+
+	/* D22: nobody completes a sum inside ESP. */
+	packet_mask_for_each (i, mask) {
+		if (unlikely(csum_action_pending(&b->pkts[i], 1)))
+			csum_action_complete(
+				b->worker->app->csum, b->worker->id, &b->pkts[i], 1, 0);
+	}
+	ipsec_cache_seal(b->worker->ipsec, vector, mask, d, &r);
+	packet_mask_for_each (i, r.done)
+		send_sealed(b, d[i]->hop, i);
+	packet_mask_for_each (i, r.drop)
+		drop_for(b, i, r.error[i]);
+	packet_mask_for_each (i, r.hand_over)
+		hand_over(b, i, r.home[i], b->own ? REPLY_OWN : REPLY_SEAL);
+}
+
+/*
+ * RFC 4301 8.1: what does not fit and may be fragmented is, before it is sealed; all parts by the
+ * decision of the whole. The packet is gone then.
+ */
+static void
+seal_fragments(struct burst *b, unsigned int i, const struct ipsec_cache_decision *decision)
+{
+	const struct ipsec_cache_decision *d[FRAGMENTS_MAX];
+	struct rte_mbuf *parts[FRAGMENTS_MAX], *m = b->pkts[i];
+	struct packet_view views[FRAGMENTS_MAX];
+	struct packet_vector vector = { .pkts = parts, .views = views, .parsed = true };
+	struct burst sub;
+	int n;
+
+	burst_begin(&sub, b->worker, b->rx_port, &vector);
+	sub.own = b->own;
+	burst_trim(m, b->views[i].l3_end);
+	rte_pktmbuf_adj(m, b->views[i].l3_off);
+	n = rte_ipv4_fragment_packet(m, parts, FRAGMENTS_MAX, decision->mtu, m->pool, m->pool);
+	if (n <= 0) {
+		burst_drop(b, DROP_IP_NOBUF, i);
+		return;
+	}
+	for (int k = 0; k < n; k++) {
+		if (!ip_fragment_finish(&sub, parts[k], m)) {
+			drop(&b->worker->drops, DROP_IP_NOBUF, &parts[k], 1);
+			continue;
+		}
+		parts[vector.n] = parts[k];
+		d[vector.n++] = decision;
+	}
+	rte_pktmbuf_free(m); /* its fragments hold on to its bytes */
+	packet_view_parse_burst(parts, views, vector.n);
+	seal_all(&sub, &vector, packet_vector_mask(&vector), d);
+	ip_burst_finish(&sub, &vector);
+}
+
+/* True if the packet is ready to be sealed by this worker now; else it has gone another way. */
+static bool
+ready_to_seal(struct burst *b, unsigned int i, const struct ipsec_cache_decision *d)
+{
+	const struct packet_view *view = &b->views[i];
+	unsigned int home;
+	uint8_t *l3;
+
+	if (unlikely(!b->own && ttl_of(b, i) <= 1)) {
+		ip_burst_slow(b, i, WHY_TTL);
+		return false;
+	}
+	home = ipsec_cache_home(b->worker->ipsec, d);
+	if (unlikely(home != b->worker->id)) {
+		hand_over(b, i, home, b->own ? REPLY_OWN : REPLY_SEAL);
+		return false;
+	}
+	l3 = rte_pktmbuf_mtod_offset(b->pkts[i], uint8_t *, view->l3_off);
+	if (unlikely(view->l3_end - view->l3_off > d->mtu) &&
+		(view->l3 == PACKET_L3_IPV6 || (l3[6] & RTE_IPV4_HDR_DF_FLAG >> 8) != 0)) {
+		ip_burst_too_big(b, i, d->mtu);
+		return false;
+	}
+	burst_trim(b->pkts[i], view->l3_end);
+	if (likely(!b->own)) {
+		if (view->l3 == PACKET_L3_IPV4)
+			ip4_decrement_ttl((struct rte_ipv4_hdr *)l3);
+		else
+			l3[7]--;
+	}
+	if (unlikely(view->l3_end - view->l3_off > d->mtu)) {
+		seal_fragments(b, i, d);
+		return false;
+	}
+	return true;
+}
+
+/* by: the SA that each was decrypted by; NULL: none was. */
+static void
+ask_policy(struct burst *b, struct packet_vector *vector, struct ipsec_cache_rt *const *by,
+	uint32_t in_ifindex)
+{
+	const struct ipsec_cache_decision *d[PACKET_VECTOR_MAX];
+	uint64_t all = b->v4 | b->v6, seal = 0;
+	unsigned int i;
+
+	ipsec_cache_decide(b->worker->ipsec, vector, all, by, in_ifindex, d);
+	packet_mask_for_each (i, all) {
+		uint64_t bit = UINT64_C(1) << i;
+
+		if (d[i]->action == IPSEC_CACHE_ROUTE)
+			continue;
+		b->v4 &= ~bit;
+		b->v6 &= ~bit;
+		if (unlikely(d[i]->action == IPSEC_CACHE_DROP))
+			drop_for(b, i, d[i]->error);
+		else if (likely(ready_to_seal(b, i, d[i])))
+			seal |= bit;
+	}
+	if (seal != 0)
+		seal_all(b, vector, seal, d);
+}
+
+void
+ip_esp_burst(struct burst *b, struct packet_vector *vector, uint32_t in_ifindex)
+{
+	struct ipsec_cache_rt *by[PACKET_VECTOR_MAX] = { NULL };
+	uint64_t esp = esp_of(b, b->v4 | b->v6);
+
+	ipsec_cache_begin(b->worker->ipsec);
+	if (esp != 0)
+		open_all(b, vector, esp, by);
+	if ((b->v4 | b->v6) != 0)
+		ask_policy(b, vector, esp != 0 ? by : NULL, in_ifindex);
+}
+
+/* --- from elsewhere --- */
+
+unsigned int
+ip_esp_handed(struct worker *worker, const struct ip_reply *replies, unsigned int n)
+{
+	const struct ip_reply *first = &replies[0];
+	const struct port *port = port_get(worker->app, first->port);
+	struct rte_mbuf *pkts[PACKET_VECTOR_MAX];
+	struct packet_view views[PACKET_VECTOR_MAX];
+	struct packet_vector vector = { .pkts = pkts, .views = views };
+	struct burst b;
+
+	burst_begin(&b, worker, first->port, &vector);
+	b.own = first->kind == REPLY_OWN;
+	while (vector.n < RTE_MIN(n, (unsigned int)PACKET_VECTOR_MAX) &&
+		replies[vector.n].kind == first->kind && replies[vector.n].port == first->port) {
+		pkts[vector.n] = replies[vector.n].m;
+		vector.n++;
+	}
+	if (first->kind == REPLY_OPEN && port == NULL) {
+		drop(&worker->drops, DROP_NO_PORT, pkts, vector.n);
+		return vector.n;
+	}
+	/* Their headers were checked by who handed them over. */
+	packet_vector_parse(&vector);
+	for (unsigned int i = 0; i < vector.n; i++) {
+		if (views[i].l3 == PACKET_L3_IPV4)
+			b.v4 |= UINT64_C(1) << i;
+		else
+			b.v6 |= UINT64_C(1) << i;
+	}
+	if (ipsec_cache_active(worker->app->ipsec))
+		ip_esp_burst(&b, &vector, first->kind == REPLY_OPEN ? port->ifindex : 0);
+	ip_burst_finish(&b, &vector);
+	return vector.n;
+}
+
+/* One packet that a device had. */
+static void
+go_on(struct worker *worker, const struct ipsec_cache_done *done)
+{
+	struct rte_mbuf *m = done->m;
+	struct packet_view view;
+	struct packet_vector one = { .pkts = &m, .views = &view, .n = 1 };
+	const struct port *port = port_get(worker->app, m->port);
+	struct burst b;
+
+	burst_begin(&b, worker, m->port, &one);
+	packet_vector_parse(&one);
+	if (done->failed) {
+		drop_for(&b, 0, done->error);
+	} else if (done->sealed) {
+		send_sealed(&b, done->hop, 0);
+	} else if (port == NULL) {
+		drop(&worker->drops, DROP_NO_PORT, &m, 1);
+		return;
+	} else {
+		struct ipsec_cache_rt *by = done->rt;
+
+		check_inner(&b, 0);
+		if ((b.v4 | b.v6) != 0)
+			ask_policy(&b, &one, &by, port->ifindex);
+	}
+	ip_burst_finish(&b, &one);
+}
+
+void
+ip_esp_poll(struct worker *worker)
+{
+	struct ipsec_cache_done done[POLL_BURST];
+	unsigned int n;
+
+	ipsec_cache_begin(worker->ipsec);
+	n = ipsec_cache_poll(worker->ipsec, done, POLL_BURST);
+	for (unsigned int i = 0; i < n; i++)
+		go_on(worker, &done[i]);
+}
