@@ -40,7 +40,7 @@ ways_of(const struct ipsec_tags *tags, uint16_t tag)
 
 /* The entry of a flow, stale ones too. */
 static inline struct ipsec_entry *
-find(struct ipsec_tables *t, const struct ipsec_flow *flow, uint64_t hash)
+find(struct ipsec_tables *t, const uint64_t *flow, uint64_t hash)
 {
 	unsigned int set = ipsec_hash_set(t, hash);
 	unsigned int ways = ways_of(&t->tags[set], ipsec_hash_tag(hash));
@@ -49,7 +49,7 @@ find(struct ipsec_tables *t, const struct ipsec_flow *flow, uint64_t hash)
 		struct ipsec_entry *e =
 			&t->entries[set * IPSEC_TAGS + (unsigned int)__builtin_ctz(ways)];
 
-		if (likely(ipsec_flow_same(&e->flow, flow)))
+		if (likely(ipsec_flow_same(e->flow, flow)))
 			return e;
 	}
 	return NULL;
@@ -92,62 +92,69 @@ victim(struct ipsec_cache_worker *w, uint64_t hash)
 	return &entries[way];
 }
 
-/* A packet and what is asked about it. */
+/* A burst that is being decided. */
 struct question {
-	const struct rte_mbuf *m;
-	const struct packet_view *view;
-	const struct ipsec_cache_rt *by;
-	struct ipsec_flow_from from;
+	const struct packet_vector *v;
+	struct ipsec_cache_rt *const *by; /* or NULL */
+	uint32_t in_ifindex;
 };
 
-static inline struct question
-ask(const struct ipsec_cache_worker *w, const struct packet_vector *v, unsigned int i,
-	struct ipsec_cache_rt *const *by, uint32_t in_ifindex)
+/* What a packet's view and bytes do not say of it. */
+static inline struct ipsec_flow_from
+from_of(const struct ipsec_cache_worker *w, const struct question *q, unsigned int i, uint32_t uses)
 {
-	struct question q = {
-		.m = v->pkts[i],
-		.view = &v->views[i],
-		.by = by != NULL ? by[i] : NULL,
-		.from.in_ifindex = in_ifindex,
-	};
+	struct ipsec_flow_from from = { .in_ifindex = q->in_ifindex };
 
-	if (q.by != NULL)
-		q.from.by = q.by->serial;
-	if ((w->uses & IPSEC_USES_MARK) != 0)
-		q.from.mark = packet_meta(q.m, w->ic->conf.meta_offset)->mark;
-	return q;
+	if (q->by != NULL && q->by[i] != NULL)
+		from.by = q->by[i]->serial;
+	if (unlikely((uses & IPSEC_USES_MARK) != 0))
+		from.mark = packet_meta(q->v->pkts[i], w->ic->conf.meta_offset)->mark;
+	return from;
 }
 
-/* Decides by all that is known of the packet; its mark too, which `uses` may not have asked for. */
+/* Decides by all that is known of a packet, whatever `uses` asks for. */
 static void
-decide_slowly(struct ipsec_cache_worker *w, struct question *q, struct ipsec_cache_decision *d)
+decide_slowly(struct ipsec_cache_worker *w, const struct question *q, unsigned int i,
+	struct ipsec_cache_decision *d)
 {
+	struct ipsec_flow_from from = from_of(w, q, i, UINT32_MAX);
 	struct ipsec_flow flow;
 
-	q->from.mark = packet_meta(q->m, w->ic->conf.meta_offset)->mark;
-	ipsec_flow_fill(&flow, q->m, q->view, &q->from, UINT32_MAX);
-	ipsec_decide(w->ic, w->id, &flow, q->by, d);
+	if (ipsec_flow_fill(&flow, q->v->pkts[i], &q->v->views[i], &from, UINT32_MAX))
+		ipsec_decide(w->ic, w->id, &flow, q->by != NULL ? q->by[i] : NULL, d);
+	else
+		*d = decision_unknown;
 }
 
-/* A flow that was not found, or only with an older epoch; `d` is decided and kept. */
-static void __rte_noinline
-miss(struct ipsec_cache_worker *w, struct question *q, const struct ipsec_flow *flow, uint64_t hash,
+/*
+ * Packet i's flow was not found, or only with an older epoch: it is decided, and kept. False:
+ * another packet may only seem to have the same flow.
+ */
+static bool __rte_noinline
+miss(struct ipsec_cache_worker *w, const struct question *q, unsigned int i,
 	struct ipsec_entry *stale, struct ipsec_cache_decision *d)
 {
 	struct ipsec_entry *e;
 
 	ipsec_add(&w->misses, 1);
-	decide_slowly(w, q, d);
+	decide_slowly(w, q, i, d);
 	/* acquire: not older than what the look-up saw, which was published after it */
 	if (atomic_load_explicit(&w->ic->uses, memory_order_acquire) != w->uses)
-		return;
+		return false;
 	if (stale != NULL)
 		ipsec_add(&w->stale, 1);
-	if ((e = stale != NULL ? stale : victim(w, hash)) == NULL)
-		return;
-	e->flow = *flow;
+	if ((e = stale != NULL ? stale : victim(w, w->hashes[i])) == NULL)
+		return true;
+	memcpy(e->flow, w->flows[i], sizeof(e->flow));
 	e->decision = *d;
 	e->epoch = w->epoch;
+	return true;
+}
+
+static inline struct ipsec_cache_decision *
+next_decision(struct ipsec_cache_worker *w)
+{
+	return &w->decisions[w->n_decisions++ % IPSEC_CACHE_DECISIONS_MAX];
 }
 
 static inline void
@@ -157,29 +164,59 @@ count_drop(struct ipsec_cache_worker *w, const struct ipsec_cache_decision *d)
 		ipsec_add(&w->errors[d->error], 1);
 }
 
-/* Two passes: flows, hashes and prefetches of all packets, then entries. */
-static void
-decide_cached(struct ipsec_cache_worker *w, const struct packet_vector *v, uint64_t mask,
-	struct ipsec_cache_rt *const *by, uint32_t in_ifindex,
-	const struct ipsec_cache_decision **decisions)
+/* Packets of a burst by what is known of their flows. */
+struct flows {
+	uint64_t look; /* to be looked up */
+	uint64_t same; /* as the flow of the one looked up before them, as in a train */
+	uint64_t unknown; /* a chain of headers that cannot be followed */
+};
+
+/* First pass: flows, their hashes, and their sets on the way into the cache. */
+static inline struct flows
+look_at_flows(struct ipsec_cache_worker *w, const struct question *q, uint64_t mask)
+{
+	static const uint64_t none[IPSEC_FLOW_WORDS]; /* no flow's: its family is 0 */
+	struct ipsec_tables *t = w->tables;
+	const uint64_t *last = none;
+	struct flows flows = { 0 };
+	unsigned int i, k;
+
+	packet_mask_for_each (i, mask) {
+		struct ipsec_flow_from from = from_of(w, q, i, w->uses);
+		uint64_t words[IPSEC_FLOW_WORDS], bit = UINT64_C(1) << i;
+		struct ipsec_flow odd;
+
+		if (unlikely(!ipsec_flow_words(
+			    words, q->v->pkts[i], &q->v->views[i], &from, w->uses))) {
+			if (!ipsec_flow_fill(
+				    &odd, q->v->pkts[i], &q->v->views[i], &from, w->uses)) {
+				flows.unknown |= bit;
+				continue;
+			}
+			memcpy(words, &odd, sizeof(words));
+		}
+		if (ipsec_flow_same(words, last)) {
+			flows.same |= bit;
+			continue;
+		}
+		for (k = 0; k < IPSEC_FLOW_WORDS; k++)
+			w->flows[i][k] = words[k];
+		last = w->flows[i];
+		w->hashes[i] = ipsec_flow_hash(t, words);
+		rte_prefetch0(&t->tags[ipsec_hash_set(t, w->hashes[i])]);
+		flows.look |= bit;
+	}
+	return flows;
+}
+
+/* Second pass: the entries that the tags point to, on the way into the cache. */
+static inline void
+look_at_tags(struct ipsec_cache_worker *w, uint64_t mask)
 {
 	struct ipsec_tables *t = w->tables;
 	struct ipsec_entry *e;
-	struct question q;
-	uint64_t hits = 0;
 	unsigned int i;
 
-	packet_mask_for_each (i, mask) {
-		q = ask(w, v, i, by, in_ifindex);
-		if (unlikely(!ipsec_flow_fill(&w->flows[i], q.m, q.view, &q.from, w->uses))) {
-			decisions[i] = &decision_unknown;
-			count_drop(w, &decision_unknown);
-			mask &= ~(UINT64_C(1) << i);
-			continue;
-		}
-		w->hashes[i] = ipsec_flow_hash(t, &w->flows[i]);
-		rte_prefetch0(&t->tags[ipsec_hash_set(t, w->hashes[i])]);
-	}
 	packet_mask_for_each (i, mask) {
 		unsigned int set = ipsec_hash_set(t, w->hashes[i]);
 		unsigned int ways = ways_of(&t->tags[set], ipsec_hash_tag(w->hashes[i]));
@@ -188,21 +225,64 @@ decide_cached(struct ipsec_cache_worker *w, const struct packet_vector *v, uint6
 			(ways != 0 ? (unsigned int)__builtin_ctz(ways) : 0)];
 		rte_prefetch0(e);
 		rte_prefetch0(&e->decision);
+		w->entries[i] = e;
 	}
-	packet_mask_for_each (i, mask) {
-		struct ipsec_cache_decision *d =
-			&w->decisions[w->n_decisions++ % IPSEC_CACHE_DECISIONS_MAX];
+}
 
-		decisions[i] = d;
-		e = find(t, &w->flows[i], w->hashes[i]);
-		if (likely(e != NULL && e->epoch == w->epoch)) {
-			*d = e->decision;
-			hits++;
-		} else {
-			q = ask(w, v, i, by, in_ifindex);
-			miss(w, &q, &w->flows[i], w->hashes[i], e, d);
+/* Third pass, for one packet that is not like the one before it. */
+enum found {
+	FOUND,
+	FOUND_SLOWLY, /* decided anew */
+	FOUND_ALONE, /* likewise, and other packets of the flow may need another decision */
+};
+
+static inline enum found
+look_up(struct ipsec_cache_worker *w, const struct question *q, unsigned int i,
+	struct ipsec_cache_decision *d)
+{
+	struct ipsec_entry *e = w->entries[i];
+
+	if (unlikely(e->epoch != w->epoch || !ipsec_flow_same(e->flow, w->flows[i])))
+		e = find(w->tables, w->flows[i], w->hashes[i]);
+	if (unlikely(e == NULL || e->epoch != w->epoch)) {
+		return miss(w, q, i, e, d) ? FOUND_SLOWLY : FOUND_ALONE;
+	}
+	*d = e->decision;
+	if (d->rt != NULL) {
+		rte_prefetch0(d->rt);
+		rte_prefetch0(d->rt->header);
+		rte_prefetch0(&d->rt->oseq);
+	}
+	return FOUND;
+}
+
+static void
+decide_cached(struct ipsec_cache_worker *w, const struct question *q, uint64_t mask,
+	const struct ipsec_cache_decision **decisions)
+{
+	struct flows flows = look_at_flows(w, q, mask);
+	struct ipsec_cache_decision *d = NULL;
+	enum found found = FOUND;
+	uint64_t hits = 0;
+	unsigned int i;
+
+	look_at_tags(w, flows.look);
+	packet_mask_for_each (i, flows.look | flows.same) {
+		if ((flows.look >> i & 1) != 0 || unlikely(found == FOUND_ALONE)) {
+			d = next_decision(w);
+			if (likely((flows.look >> i & 1) != 0))
+				found = look_up(w, q, i, d);
+			else
+				decide_slowly(w, q, i, d);
+			hits -= found != FOUND;
 		}
+		hits++;
+		decisions[i] = d;
 		count_drop(w, d);
+	}
+	packet_mask_for_each (i, flows.unknown) {
+		decisions[i] = &decision_unknown;
+		count_drop(w, &decision_unknown);
 	}
 	ipsec_add(&w->hits, hits);
 }
@@ -212,8 +292,7 @@ ipsec_cache_decide(struct ipsec_cache_worker *w, const struct packet_vector *v, 
 	struct ipsec_cache_rt *const *by, uint32_t in_ifindex,
 	const struct ipsec_cache_decision **decisions)
 {
-	struct ipsec_flow flow;
-	struct question q;
+	const struct question q = { .v = v, .by = by, .in_ifindex = in_ifindex };
 	unsigned int i;
 
 	packet_mask_for_each (i, mask) {
@@ -223,21 +302,14 @@ ipsec_cache_decide(struct ipsec_cache_worker *w, const struct packet_vector *v, 
 		}
 	}
 	if (likely(w->tables != NULL)) {
-		decide_cached(w, v, mask, by, in_ifindex, decisions);
+		decide_cached(w, &q, mask, decisions);
 		return;
 	}
 	packet_mask_for_each (i, mask) {
-		struct ipsec_cache_decision *d =
-			&w->decisions[w->n_decisions++ % IPSEC_CACHE_DECISIONS_MAX];
+		struct ipsec_cache_decision *d = next_decision(w);
 
-		q = ask(w, v, i, by, in_ifindex);
-		if (!ipsec_flow_fill(&flow, q.m, q.view, &q.from, 0)) {
-			decisions[i] = &decision_unknown;
-			count_drop(w, &decision_unknown);
-			continue;
-		}
 		decisions[i] = d;
-		decide_slowly(w, &q, d);
+		decide_slowly(w, &q, i, d);
 		count_drop(w, d);
 	}
 }

@@ -27,6 +27,7 @@
  * too.
  */
 
+#include "ipsec_cache/flow.h"
 #include "ipsec_cache/internal.h"
 #include "ipsec_cache/rt.h"
 
@@ -34,7 +35,7 @@
 static_assert(IPSEC_TAGS == 8, "a set's tags are compared as one 16-byte vector");
 
 struct ipsec_entry {
-	struct ipsec_flow flow;
+	uint64_t flow[IPSEC_FLOW_WORDS]; /* struct ipsec_flow, by words */
 	uint64_t epoch;
 	struct ipsec_cache_decision decision __rte_cache_aligned;
 };
@@ -57,7 +58,7 @@ struct ipsec_in_set {
 static_assert(sizeof(struct ipsec_in_set) == 128, "a set is a pair of cache lines");
 
 struct ipsec_tables {
-	uint64_t keys[sizeof(struct ipsec_flow) / 8]; /* odd and random: nobody can aim at a set */
+	uint64_t keys[IPSEC_FLOW_WORDS]; /* odd and random: nobody can aim at a set */
 	unsigned int shift, in_shift; /* 64 - bits of a set's number */
 	unsigned int n_sets;
 	struct ipsec_tags *tags;
@@ -72,29 +73,30 @@ struct ipsec_tables {
 struct ipsec_tables *ipsec_tables_create(unsigned int entries, int socket);
 void ipsec_tables_destroy(struct ipsec_tables *t); /* NULL accepted */
 
+/*
+ * Sums of products with odd random numbers, of words whose low halves have their high ones mixed
+ * in: an attacker who does not know the numbers finds no flows that meet.
+ */
 static inline uint64_t
-ipsec_flow_hash(const struct ipsec_tables *t, const struct ipsec_flow *flow)
+ipsec_flow_hash(const struct ipsec_tables *t, const uint64_t *w)
 {
-	const uint64_t *w = (const uint64_t *)(const void *)flow;
 	uint64_t h = 0;
 	unsigned int i;
 
-	for (i = 0; i < sizeof(*flow) / sizeof(*w); i++)
+	for (i = 0; i < IPSEC_FLOW_WORDS; i++)
 		h += (w[i] ^ w[i] >> 32) * t->keys[i];
 	h ^= h >> 32;
 	return h * t->keys[0];
 }
 
 static inline bool
-ipsec_flow_same(const struct ipsec_flow *a, const struct ipsec_flow *b)
+ipsec_flow_same(const uint64_t *a, const uint64_t *b)
 {
-	const uint64_t *x = (const uint64_t *)(const void *)a,
-		       *y = (const uint64_t *)(const void *)b;
 	uint64_t differ = 0;
 	unsigned int i;
 
-	for (i = 0; i < sizeof(*a) / sizeof(*x); i++)
-		differ |= x[i] ^ y[i];
+	for (i = 0; i < IPSEC_FLOW_WORDS; i++)
+		differ |= a[i] ^ b[i];
 	return differ == 0;
 }
 
@@ -111,12 +113,9 @@ ipsec_hash_tag(uint64_t hash)
 }
 
 static inline uint64_t
-ipsec_in_hash(const struct ipsec_tables *t, __be32 spi, const uint8_t *daddr)
+ipsec_in_hash(const struct ipsec_tables *t, __be32 spi, const uint64_t daddr[2])
 {
-	uint32_t to;
-
-	memcpy(&to, daddr, sizeof(to));
-	return (spi + (uint64_t)to * t->keys[1]) * t->keys[0];
+	return (spi + daddr[0] * t->keys[1]) * t->keys[0];
 }
 
 #endif /* IPSEC_CACHE_CACHE_H */

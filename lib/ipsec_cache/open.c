@@ -100,7 +100,7 @@ look(const struct rte_mbuf *m, const struct packet_view *view, struct esp *esp,
 
 /* The outer addresses of a packet, as its SA has them. False: the frame lacks them. */
 struct ends {
-	uint8_t saddr[16], daddr[16];
+	uint64_t saddr[2], daddr[2];
 	uint8_t family;
 	uint8_t tos;
 };
@@ -111,19 +111,18 @@ look_outside(const struct rte_mbuf *m, const struct packet_view *view, struct en
 	uint8_t buf[40];
 	const uint8_t *p;
 
-	memset(ends, 0, sizeof(*ends));
 	if (view->l3 == PACKET_L3_IPV4) {
 		p = packet_read(m, view->l3_off, 20, buf);
 		ends->family = AF_INET;
 		ends->tos = p[1];
-		memcpy(ends->saddr, p + 12, 4);
-		memcpy(ends->daddr, p + 16, 4);
+		ipsec_addr4(ends->saddr, p + 12);
+		ipsec_addr4(ends->daddr, p + 16);
 	} else {
 		p = packet_read(m, view->l3_off, 40, buf);
 		ends->family = AF_INET6;
 		ends->tos = (uint8_t)(p[0] << 4 | p[1] >> 4);
-		memcpy(ends->saddr, p + 8, 16);
-		memcpy(ends->daddr, p + 24, 16);
+		ipsec_addr6(ends->saddr, p + 8);
+		ipsec_addr6(ends->daddr, p + 24);
 	}
 }
 
@@ -147,7 +146,8 @@ find_in(const struct ipsec_in_set *set, uint64_t epoch, const struct ends *ends,
 		/* the epoch first: with an old one the SA may be gone */
 		if (set->epoch[i] == epoch && set->spi[i] == spi && set->mark[i] == mark &&
 			set->rt[i] != NULL && set->rt[i]->family == ends->family &&
-			memcmp(set->rt[i]->daddr, ends->daddr, sizeof(ends->daddr)) == 0)
+			set->rt[i]->daddr[0] == ends->daddr[0] &&
+			set->rt[i]->daddr[1] == ends->daddr[1])
 			return (int)i;
 	}
 	return -1;
@@ -179,7 +179,7 @@ find_sa(struct ipsec_cache_worker *w, const struct rte_mbuf *m, const struct end
 		*ours = false;
 		return NULL;
 	}
-	rt = ipsec_sad_lookup(w->ic, spi, ends->family, ends->daddr,
+	rt = ipsec_sad_lookup(w->ic, spi, ends->family, (const uint8_t *)ends->daddr,
 		packet_meta(m, w->ic->conf.meta_offset)->mark);
 	/* as in cache.h: a mark that counts now was not asked for when the burst began */
 	if (rt == NULL || set == NULL ||
@@ -199,9 +199,8 @@ note_move(const struct ipsec_job *job)
 {
 	struct ipsec_cache_rt *rt = job->rt;
 	uint32_t count = ipsec_load(&rt->moved);
-	uint64_t saddr[2];
+	const uint64_t *saddr = job->saddr;
 
-	memcpy(saddr, job->saddr, sizeof(saddr));
 	if (count != 0 && saddr[0] == ipsec_load(&rt->moved_saddr[0]) &&
 		saddr[1] == ipsec_load(&rt->moved_saddr[1]) &&
 		job->sport == ipsec_load(&rt->moved_sport))
@@ -511,10 +510,11 @@ begin_job(struct ipsec_cache_worker *w, const struct packet_vector *v, struct ip
 	job->outer_tos = ends.tos;
 	job->moved = false;
 	if (unlikely(esp->encap != 0)) {
-		job->moved = esp->sport != rt->sport ||
-			memcmp(ends.saddr, rt->saddr, sizeof(ends.saddr)) != 0;
+		job->moved = esp->sport != rt->sport || ends.saddr[0] != rt->saddr[0] ||
+			ends.saddr[1] != rt->saddr[1];
 		job->sport = esp->sport;
-		memcpy(job->saddr, ends.saddr, sizeof(job->saddr));
+		job->saddr[0] = ends.saddr[0];
+		job->saddr[1] = ends.saddr[1];
 	}
 	return true;
 }

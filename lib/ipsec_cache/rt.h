@@ -19,8 +19,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <rte_branch_prediction.h>
+#include <rte_byteorder.h>
 #include <rte_common.h>
 
 #include "ipsec_cache/cipher.h"
@@ -80,7 +82,7 @@ struct ipsec_cache_rt {
 	/* Line 3: in. */
 	aes_gcm_enc_dec_t decrypt __rte_cache_aligned;
 	uint64_t *words; /* of the window */
-	uint8_t daddr[16]; /* IPv4: the first four bytes, the rest 0 */
+	uint64_t daddr[2]; /* as words in memory; IPv4: the first four bytes, the rest 0 */
 	_Atomic uint64_t hard_packets, hard_bytes; /* UINT64_MAX: no limit */
 	uint64_t serial; /* the control SA's; policies know it by that */
 	uint32_t set_mark, set_mark_mask;
@@ -92,7 +94,7 @@ struct ipsec_cache_rt {
 	size_t size;
 	_Atomic uint32_t bad_old, bad_seen, bad_icv; /* x->stats of Linux */
 	uint32_t pcpu;
-	uint8_t saddr[16]; /* the peer, and its port where packets come in UDP */
+	uint64_t saddr[2]; /* the peer, and its port where packets come in UDP */
 	__be16 sport;
 	/* A valid packet's source that was another (NAT-T); odd while it is being written. */
 	_Atomic uint32_t moved;
@@ -107,6 +109,23 @@ static_assert(offsetof(struct ipsec_cache_rt, oseq) == 128, "numbers have a line
 static_assert(offsetof(struct ipsec_cache_rt, decrypt) == 192, "numbers have one line");
 static_assert(offsetof(struct ipsec_cache_rt, cipher) == 256, "what a packet reads has four lines");
 static_assert(offsetof(struct ipsec_cache_rt, tail) == 384, "keys begin a line");
+
+/* An address as two words, which compare faster than bytes. */
+static inline void
+ipsec_addr4(uint64_t words[2], const void *addr)
+{
+	uint32_t word;
+
+	memcpy(&word, addr, sizeof(word));
+	words[0] = RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN ? word : (uint64_t)word << 32;
+	words[1] = 0;
+}
+
+static inline void
+ipsec_addr6(uint64_t words[2], const void *addr)
+{
+	memcpy(words, addr, 2 * sizeof(*words));
+}
 
 /* Relaxed: one number by itself, one writer. */
 #define ipsec_load(p) atomic_load_explicit(p, memory_order_relaxed)

@@ -114,32 +114,41 @@ put_header(struct ipsec_cache_worker *w, const struct ipsec_cache_rt *rt, uint8_
 	return outer;
 }
 
+#define VIEW(v4, udp) \
+	{ \
+		.l3_off = RTE_ETHER_HDR_LEN, \
+		.l4_off = (udp) \
+			? RTE_ETHER_HDR_LEN + ((v4) ? IPSEC_IPV4_HEADER : IPSEC_IPV6_HEADER) \
+			: 0, \
+		.rest_off = (udp) \
+			? 0 \
+			: RTE_ETHER_HDR_LEN + ((v4) ? IPSEC_IPV4_HEADER : IPSEC_IPV6_HEADER), \
+		.src_off = RTE_ETHER_HDR_LEN + ((v4) ? 12 : 8), \
+		.dst_off = RTE_ETHER_HDR_LEN + ((v4) ? 16 : 24), \
+		.ether_type = (v4) ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6, \
+		.l3 = (v4) ? PACKET_L3_IPV4 : PACKET_L3_IPV6, \
+		.stop = (udp) ? PACKET_STOP_NONE : PACKET_STOP_OPAQUE, .flags = PACKET_F_L3, \
+		.l4_proto = (udp) ? IPPROTO_UDP : IPPROTO_ESP, \
+	}
+
 /* The frame is what put_header() made of it; its view and its flags say so too. */
 static inline void
 put_view(const struct ipsec_cache_worker *w, const struct ipsec_cache_rt *rt, struct rte_mbuf *m,
 	struct packet_view *view)
 {
+	static const struct packet_view views[2][2] = {
+		{ VIEW(true, false), VIEW(true, true) },
+		{ VIEW(false, false), VIEW(false, true) },
+	};
 	bool v4 = rt->family == AF_INET, udp = (rt->flags & IPSEC_RT_UDP) != 0;
-	uint16_t next = RTE_ETHER_HDR_LEN + (v4 ? IPSEC_IPV4_HEADER : IPSEC_IPV6_HEADER);
-	uint16_t type = v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6, be = rte_cpu_to_be_16(type);
+	uint16_t type = v4 ? RTE_BE16(RTE_ETHER_TYPE_IPV4) : RTE_BE16(RTE_ETHER_TYPE_IPV6);
 
-	memcpy(rte_pktmbuf_mtod_offset(m, uint8_t *, RTE_ETHER_HDR_LEN - 2), &be, sizeof(be));
+	memcpy(rte_pktmbuf_mtod_offset(m, uint8_t *, RTE_ETHER_HDR_LEN - 2), &type, sizeof(type));
 	m->packet_type = 0;
 	m->ol_flags &= ~(uint64_t)SETTLED_FLAGS;
 	ipsec_set_mark(w, rt, m);
-	*view = (struct packet_view){
-		.l3_end = m->pkt_len,
-		.l3_off = RTE_ETHER_HDR_LEN,
-		.l4_off = udp ? next : 0,
-		.rest_off = udp ? 0 : next,
-		.src_off = RTE_ETHER_HDR_LEN + (v4 ? 12 : 8),
-		.dst_off = RTE_ETHER_HDR_LEN + (v4 ? 16 : 24),
-		.ether_type = type,
-		.l3 = v4 ? PACKET_L3_IPV4 : PACKET_L3_IPV6,
-		.stop = udp ? PACKET_STOP_NONE : PACKET_STOP_OPAQUE,
-		.flags = PACKET_F_L3,
-		.l4_proto = udp ? IPPROTO_UDP : IPPROTO_ESP,
-	};
+	*view = views[!v4][udp];
+	view->l3_end = m->pkt_len;
 }
 
 static inline uint32_t
@@ -245,10 +254,10 @@ shape_any(struct ipsec_cache_worker *w, struct ipsec_job *job, struct packet_vec
 }
 
 /*
- * Numbers for the packets of an SA that lcores share: one addition for all of them. Returns which
- * they are. A number beyond the last one is given as 0.
+ * Numbers for the packets of an SA that lcores share: one addition for all of them. A number beyond
+ * the last one is given as 0.
  */
-static uint64_t
+static void
 number_shared(struct ipsec_cache_worker *w, uint64_t mask,
 	const struct ipsec_cache_decision *const *decisions, struct ipsec_cache_rt *rt)
 {
@@ -267,72 +276,71 @@ number_shared(struct ipsec_cache_worker *w, uint64_t mask,
 	packet_mask_for_each (i, mine) {
 		w->seqs[i] = seq < rt->oseq_max ? ++seq : 0;
 	}
-	return mine;
 }
 
-/* The next number of an SA whose home this is; 0: there is none left (D11). */
-static inline uint64_t
-number_own(struct ipsec_cache_rt *rt)
-{
-	uint64_t seq = ipsec_load(&rt->oseq);
-
-	if (unlikely(seq >= rt->oseq_max))
-		return 0;
-	ipsec_store(&rt->oseq, seq + 1);
-	return seq + 1;
-}
-
-/* Gives each packet its number, in order of position (D11, D12). Returns those that got one. */
-static uint64_t
-number(struct ipsec_cache_worker *w, const struct packet_vector *v, uint64_t mask,
-	const struct ipsec_cache_decision *const *decisions, struct ipsec_cache_result *result)
-{
-	uint64_t go = 0, shared = 0, home;
+/* Packets of one SA that follow each other. What they change in it is written when they end. */
+struct run {
 	struct ipsec_cache_rt *rt;
-	unsigned int i;
+	uint64_t seq; /* last number that was given out */
+	uint64_t home; /* of the SA */
+	uint64_t packets, bytes;
+	uint64_t numbered; /* positions whose numbers number_shared() gave */
+};
 
-	packet_mask_for_each (i, mask) {
-		rt = decisions[i]->rt;
-		if (unlikely(ipsec_rt_over(rt))) {
-			ipsec_worker_fail(w, result, i, IPSEC_CACHE_ESP_EXPIRED);
-			continue;
-		}
-		if (unlikely((rt->flags & IPSEC_RT_SHARED) != 0)) {
-			if ((shared >> i & 1) == 0)
-				shared |= number_shared(w, mask & UINT64_MAX << i, decisions, rt);
-		} else {
-			home = ipsec_worker_claim(w, rt);
-			if (unlikely(home != w->home)) {
-				result->hand_over |= UINT64_C(1) << i;
-				result->home[i] = (uint8_t)home;
-				continue;
-			}
-			w->seqs[i] = number_own(rt);
-		}
-		if (unlikely(w->seqs[i] == 0)) {
-			ipsec_worker_fail(w, result, i, IPSEC_CACHE_ESP_SEQ);
-			continue;
-		}
-		ipsec_rt_count(rt, 1, v->views[i].l3_end - v->views[i].l3_off, w->seconds);
-		go |= UINT64_C(1) << i;
-	}
-	return go;
+static inline void
+run_end(struct run *run, uint32_t seconds)
+{
+	if (run->packets == 0)
+		return;
+	if (likely((run->rt->flags & IPSEC_RT_SHARED) == 0))
+		ipsec_store(&run->rt->oseq, run->seq);
+	ipsec_rt_count(run->rt, run->packets, run->bytes, seconds);
 }
 
-static void
-prefetch_sas(uint64_t mask, const struct ipsec_cache_decision *const *decisions)
+static inline void
+run_begin(struct ipsec_cache_worker *w, struct run *run, uint64_t mask, unsigned int i,
+	const struct ipsec_cache_decision *const *decisions)
 {
-	const struct ipsec_cache_rt *last = NULL, *rt;
-	unsigned int i;
+	struct ipsec_cache_rt *rt = decisions[i]->rt;
 
-	packet_mask_for_each (i, mask) {
-		if ((rt = decisions[i]->rt) == last)
-			continue;
-		rte_prefetch0(rt);
-		rte_prefetch0(rt->header);
-		rte_prefetch0(&rt->oseq);
-		last = rt;
+	ipsec_prefetch_key(rt);
+	run->rt = rt;
+	run->packets = run->bytes = 0;
+	run->seq = ipsec_load(&rt->oseq);
+	if (likely((rt->flags & IPSEC_RT_SHARED) == 0)) {
+		run->home = ipsec_worker_claim(w, rt);
+		return;
 	}
+	run->home = w->home;
+	if ((run->numbered >> i & 1) != 0)
+		return;
+	number_shared(w, mask & UINT64_MAX << i, decisions, rt);
+	packet_mask_for_each (i, mask) {
+		if (decisions[i]->rt == rt)
+			run->numbered |= UINT64_C(1) << i;
+	}
+}
+
+/* The number of the run's next packet; 0: there is none left (D11). */
+static inline uint64_t
+run_number(const struct ipsec_cache_worker *w, struct run *run, unsigned int i)
+{
+	if (unlikely((run->rt->flags & IPSEC_RT_SHARED) != 0))
+		return w->seqs[i];
+	return likely(run->seq < run->rt->oseq_max) ? ++run->seq : 0;
+}
+
+/* The hard lifetime is over, or will be with what the run has so far. */
+static inline bool
+run_over(const struct run *run)
+{
+	const struct ipsec_cache_rt *rt = run->rt;
+
+	if (likely(!ipsec_load(&rt->limited)))
+		return ipsec_load(&rt->expired);
+	return ipsec_load(&rt->expired) ||
+		ipsec_load(&rt->packets) + run->packets >= ipsec_load(&rt->hard_packets) ||
+		ipsec_load(&rt->bytes) + run->bytes >= ipsec_load(&rt->hard_bytes);
 }
 
 /* UDP over IPv6 has a checksum (RFC 8200, 8.1), over the text as it is sent. */
@@ -360,22 +368,41 @@ finish_udp6(struct rte_mbuf *m)
 	udp->dgram_cksum = part == 0 ? UINT16_MAX : part;
 }
 
-/* Shapes the packets of `go`, in jobs of their own. Returns how many there are. */
+/*
+ * Gives each packet its number, in order of position (D11, D12), and the shape of ESP. Returns how
+ * many jobs that is for the cipher.
+ */
 static unsigned int
-shape(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t go,
+shape(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
 	const struct ipsec_cache_decision *const *decisions, struct ipsec_cache_result *result)
 {
-	const struct ipsec_cache_rt *last = NULL;
+	struct run run = { 0 };
 	unsigned int i, n = 0;
 
-	packet_mask_for_each (i, go) {
+	packet_mask_for_each (i, mask) {
 		struct ipsec_job *job = &w->jobs[n];
+		uint32_t len = v->views[i].l3_end - v->views[i].l3_off;
 
-		job->rt = decisions[i]->rt;
-		if (job->rt != last)
-			ipsec_prefetch_key(job->rt);
-		last = job->rt;
-		job->seq = w->seqs[i];
+		if (decisions[i]->rt != run.rt) {
+			run_end(&run, w->seconds);
+			run_begin(w, &run, mask, i, decisions);
+		}
+		if (unlikely(run_over(&run))) {
+			ipsec_worker_fail(w, result, i, IPSEC_CACHE_ESP_EXPIRED);
+			continue;
+		}
+		if (unlikely(run.home != w->home)) {
+			result->hand_over |= UINT64_C(1) << i;
+			result->home[i] = (uint8_t)run.home;
+			continue;
+		}
+		if (unlikely((job->seq = run_number(w, &run, i)) == 0)) {
+			ipsec_worker_fail(w, result, i, IPSEC_CACHE_ESP_SEQ);
+			continue;
+		}
+		run.packets++;
+		run.bytes += len;
+		job->rt = run.rt;
 		job->at = (uint8_t)i;
 		if (unlikely(!shape_plain(w, job, v->pkts[i], &v->views[i])) &&
 			!shape_any(w, job, v, decisions[i])) {
@@ -385,6 +412,7 @@ shape(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t go,
 		put_view(w, job->rt, job->m, &v->views[i]);
 		n++;
 	}
+	run_end(&run, w->seconds);
 	return n;
 }
 
@@ -397,8 +425,7 @@ ipsec_cache_seal(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t
 
 	result->drop = result->hand_over = result->not_ours = result->pending = 0;
 	packet_vector_parse(v);
-	prefetch_sas(mask, decisions);
-	n = shape(w, v, number(w, v, mask, decisions, result), decisions, result);
+	n = shape(w, v, mask, decisions, result);
 	for (job = w->jobs; job < w->jobs + n; job++) {
 		if (likely(job->text != NULL))
 			job->rt->encrypt(job->rt->key, &w->gcm, job->text, job->text, job->len,

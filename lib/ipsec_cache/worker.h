@@ -23,19 +23,21 @@ struct ipsec_job {
 	uint8_t *text; /* where the text lies in one piece; NULL: it does not */
 	uint8_t *icv; /* where its check value is, or belongs; likewise */
 	const uint8_t *aad;
-	uint64_t seq;
 	uint32_t len; /* of the text */
-	uint32_t off; /* of the text, from the frame's first byte */
+	uint32_t off; /* of the text, from the frame's first byte; only if it is not in one piece */
+	uint8_t nonce[IPSEC_NONCE_LEN];
 	uint8_t aad_len;
 	uint8_t at; /* position in the vector */
 	uint8_t outer_tos;
-	bool moved; /* opened: came from elsewhere than the SA's peer, which follows */
-	__be16 sport;
-	uint8_t saddr[16];
-	uint8_t nonce[IPSEC_NONCE_LEN];
-	uint8_t esn_aad[12]; /* what `aad` points to with ESN */
+	bool moved; /* opened: came from elsewhere than the SA's peer: saddr, sport */
+
+	uint64_t seq;
 	uint8_t tag[IPSEC_ICV_MAX]; /* the right check value, of an opened text */
-};
+	uint8_t esn_aad[12]; /* what `aad` points to with ESN */
+	__be16 sport;
+	uint64_t saddr[2];
+} __rte_cache_aligned;
+static_assert(offsetof(struct ipsec_job, seq) == 64, "a cipher's call reads one line of a job");
 
 struct ipsec_cache_worker {
 	struct ipsec_cache *ic;
@@ -59,7 +61,8 @@ struct ipsec_cache_worker {
 	struct gcm_context_data gcm __rte_cache_aligned;
 	struct ipsec_job jobs[PACKET_VECTOR_MAX];
 	struct ipsec_cache_decision decisions[IPSEC_CACHE_DECISIONS_MAX];
-	struct ipsec_flow flows[PACKET_VECTOR_MAX];
+	uint64_t flows[PACKET_VECTOR_MAX][IPSEC_FLOW_WORDS + 1]; /* a line each */
+	struct ipsec_entry *entries[PACKET_VECTOR_MAX];
 	uint64_t hashes[PACKET_VECTOR_MAX];
 	uint64_t seqs[PACKET_VECTOR_MAX];
 

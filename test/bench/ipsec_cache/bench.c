@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+/*
+ * What ESP and its decisions cost beside the cipher, in TSC cycles a packet.
+ *
+ *   esp       AES-GCM-128 in a tunnel, out and in, by inner frame size: policy, SA and route from
+ * the cache, ESP, next Ethernet header, against the limit: the same source and the same calls of
+ * the same cipher with nothing around them sas       64 B, round robin over 1, 256, 1,000 and
+ * 60,000 SAs flows     64 B, one SA a flow: one flow, 1,000 in turn, 1,000 by Zipf's law; with and
+ * without cache null      the Linux work's table: null encryption; no cache, one remembered
+ * decision a lcore, cache decide    a decision alone, cached and not, with 1 to 10,000 policies,
+ * and flows by the size of the cache
+ *
+ * The source copies a template into each mbuf and the sink frees it; both are in every figure but
+ * those of `decide`. Variants of a row take turns in short windows; medians (and the best window)
+ * are printed, medians written as JSON. Huge pages make a difference: see the guide.
+ *
+ * usage: ipsec_bench EAL-options -- [-r rounds] [-o file.json] [-s size] [-d in|out] [table...]
+ * -s, -d: only rows of that size and direction, for a profiler.
+ */
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+#include <rte_ether.h>
+
+#include "../../unit/ipsec_cache/world.h"
+
+#define BURST 32
+#define BURSTS 8 /* in a window */
+#define WINDOW (BURST * BURSTS)
+#define ROUNDS_MAX 20001
+#define SAS_MAX 60000
+#define ORDER 65536 /* flows of the source come in this order, again and again */
+#define FRAME_ROOM 1536
+
+enum way {
+	WAY_SOURCE,
+	WAY_CIPHER,
+	WAY_FULL,
+	WAY_MAX
+};
+
+/* How flows follow each other. */
+enum pattern {
+	PATTERN_STREAM,
+	PATTERN_ROUND,
+	PATTERN_ZIPF
+};
+
+static struct world world;
+static struct rte_mempool *pool;
+static unsigned int rounds = 101, only_size;
+static const char *only_dir;
+static FILE *json;
+static bool json_first = true;
+
+/* What is measured: made by setup(). */
+static struct {
+	unsigned int size; /* of the inner frame */
+	unsigned int flows;
+	bool in;
+	bool null;
+	struct ipsec_cache_rt **rt; /* of each flow */
+	uint32_t order[ORDER]; /* flows */
+	uint32_t next;
+	uint8_t *frames; /* in: one of each flow and turn, sealed; out: one */
+	unsigned int frame_len;
+	unsigned int turns; /* in: numbers that are there of each flow */
+} now;
+
+static int
+compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Sorts, so that v[0] is the best window afterwards. */
+static double
+median(double *v, unsigned int n)
+{
+	qsort(v, n, sizeof(*v), compare);
+	return v[n / 2];
+}
+
+static void
+record(const char *group, const char *name, unsigned int size, double value, const char *unit)
+{
+	if (json == NULL)
+		return;
+	fprintf(json,
+		"%s\n  {\"group\": \"%s\", \"name\": \"%s\", \"size\": %u, \"value\": %.3f, "
+		"\"unit\": \"%s\"}",
+		json_first ? "" : ",", group, name, size, value, unit);
+	json_first = false;
+}
+
+/* --- the world --- */
+
+/* Flows are addresses of 198.18.0.0/15. */
+static __be32
+flow_addr(uint32_t flow)
+{
+	return htonl(0xc6120000u + flow);
+}
+
+static void
+must(int err, const char *why)
+{
+	if (err != 0) {
+		fprintf(stderr, "ipsec_bench: %s (%s)\n", why, strerror(-err));
+		exit(1);
+	}
+}
+
+/* A policy for one flow, or (prefix 0) for all. */
+static void
+add_policy(uint8_t dir, uint32_t flow, uint8_t prefix, const char *to, uint32_t reqid)
+{
+	struct ipsec_cache_policy_spec spec = { .n_tmpl = reqid == UINT32_MAX ? 0 : 1 };
+	const char *why = "";
+
+	spec.info.dir = dir;
+	spec.info.sel.family = AF_INET;
+	spec.info.sel.saddr.a4 = prefix == 0 ? 0 : flow_addr(flow);
+	spec.info.sel.prefixlen_s = prefix;
+	spec.info.lft =
+		(struct xfrm_lifetime_cfg){ XFRM_INF, XFRM_INF, XFRM_INF, XFRM_INF, 0, 0, 0, 0 };
+	spec.tmpl[0].id.proto = IPPROTO_ESP;
+	spec.tmpl[0].family = AF_INET;
+	spec.tmpl[0].mode = XFRM_MODE_TUNNEL;
+	spec.tmpl[0].reqid = reqid;
+	spec.tmpl[0].aalgos = spec.tmpl[0].ealgos = spec.tmpl[0].calgos = UINT32_MAX;
+	inet_pton(AF_INET, "192.0.2.1", &spec.tmpl[0].saddr);
+	inet_pton(AF_INET, to, &spec.tmpl[0].id.daddr);
+	must(ipsec_cache_policy_add(world.ic, &spec, false, &why), why);
+}
+
+/* An inner frame of a flow. */
+static unsigned int
+put_frame(uint8_t *p, uint32_t flow, unsigned int size)
+{
+	struct rte_ipv4_hdr *ip = (void *)(p + 14);
+	unsigned int i;
+
+	memset(p, 0, 14);
+	p[12] = 8;
+	for (i = 34; i < size; i++)
+		p[i] = (uint8_t)(i * 7);
+	*ip = (struct rte_ipv4_hdr){
+		.version_ihl = 0x45,
+		.total_length = htons((uint16_t)(size - 14)),
+		.time_to_live = 64,
+		.next_proto_id = IPPROTO_UDP,
+		.src_addr = flow_addr(flow),
+		.dst_addr = htonl(0xcb007101),
+	};
+	ip->hdr_checksum = rte_ipv4_cksum(ip);
+	return size;
+}
+
+static void
+set_order(enum pattern pattern)
+{
+	double *sum, total = 0, at;
+	unsigned int i, lo, hi, mid;
+
+	srand(1);
+	sum = calloc(now.flows, sizeof(*sum));
+	for (i = 0; i < now.flows; i++)
+		sum[i] = total += 1.0 / (i + 1);
+	for (i = 0; i < ORDER; i++) {
+		now.order[i] = pattern == PATTERN_ROUND ? i % now.flows : 0;
+		if (pattern != PATTERN_ZIPF)
+			continue;
+		at = total * ((double)rand() / RAND_MAX);
+		for (lo = 0, hi = now.flows - 1; lo < hi;) {
+			mid = (lo + hi) / 2;
+			if (sum[mid] < at)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+		now.order[i] = lo;
+	}
+	free(sum);
+	now.next = 0;
+}
+
+/* Forgets what came, so that the same packets may come again. */
+static void
+reset_windows(void)
+{
+	unsigned int i;
+
+	for (i = 0; now.in && i < now.flows; i++)
+		ipsec_window_init(&now.rt[i]->window, now.rt[i]->words, now.rt[i]->window.size, 0);
+	now.next = 0;
+}
+
+/* Frames that the peers of all flows sent, `turns` of each. */
+static void
+seal_frames(void)
+{
+	struct ipsec_cache_result result;
+	uint8_t data[FRAME_ROOM];
+	unsigned int turn, i;
+	struct rte_mbuf *m;
+
+	for (turn = 0; turn < now.turns; turn++) {
+		for (i = 0; i < now.flows; i++) {
+			m = test_frame(pool, data, put_frame(data, i, now.size), 0);
+			world_seal(&world, 0, &m, now.rt[i], &result);
+			if (result.done != 1)
+				must(-EINVAL, "a frame could not be sealed");
+			now.frame_len = m->pkt_len;
+			memcpy(now.frames + (size_t)(turn * now.flows + i) * FRAME_ROOM,
+				rte_pktmbuf_mtod(m, void *), m->pkt_len);
+			rte_pktmbuf_free(m);
+		}
+	}
+}
+
+static void
+setup(bool in, bool null, unsigned int size, unsigned int flows, unsigned int policies,
+	unsigned int entries)
+{
+	const char *to = in ? "192.0.2.2" : "192.0.2.3";
+	struct ipsec_cache_sa_spec spec;
+	unsigned int i;
+
+	world_create(&world, 1, entries, false);
+	world_local(&world, "192.0.2.2");
+	now.in = in;
+	now.null = null;
+	now.size = size;
+	now.flows = flows;
+	now.turns = in ? RTE_MAX(1u, WINDOW / flows) : 1;
+	now.rt = calloc(flows, sizeof(*now.rt));
+	now.frames = calloc(in ? (size_t)now.turns * flows : 1, FRAME_ROOM);
+	for (i = 0; i < flows; i++) {
+		spec = world_spec("192.0.2.1", to, 0x10000 + i);
+		spec.info.reqid = i + 1;
+		if (null)
+			world_null(&spec);
+		now.rt[i] = world_sa(&world, &spec);
+	}
+	if (in)
+		add_policy(XFRM_POLICY_FWD, 0, 0, to, 0);
+	else
+		for (i = 0; i < policies; i++)
+			add_policy(XFRM_POLICY_OUT, i, policies == 1 && flows == 1 ? 0 : 32, to,
+				i + 1);
+	if (in)
+		seal_frames();
+	else
+		now.frame_len = put_frame(now.frames, 0, size);
+	set_order(PATTERN_ROUND);
+	reset_windows();
+}
+
+static void
+teardown(void)
+{
+	world_destroy(&world);
+	free(now.rt);
+	free(now.frames);
+}
+
+/* --- windows --- */
+
+/* A burst of frames, as a NIC would give them. Not measured apart: part of every way. */
+static inline void
+source(struct rte_mbuf **pkts)
+{
+	unsigned int i, n = (now.frame_len + 63) / 64;
+
+	if (unlikely(rte_pktmbuf_alloc_bulk(pool, pkts, BURST) != 0))
+		must(-ENOMEM, "no mbufs");
+	for (i = 0; i < BURST; i++) {
+		uint32_t flow = now.order[now.next % ORDER];
+		const uint8_t *from = now.frames;
+		uint8_t *to = rte_pktmbuf_mtod(pkts[i], uint8_t *);
+
+		if (now.in) {
+			from += (size_t)(now.next % (now.turns * now.flows)) * FRAME_ROOM;
+			rte_prefetch0(from + 4 * FRAME_ROOM);
+		}
+		now.next++;
+		for (unsigned int b = 0; b < n; b++)
+			memcpy(to + b * 64, from + b * 64, 64);
+		pkts[i]->data_len = (uint16_t)now.frame_len;
+		pkts[i]->pkt_len = now.frame_len;
+		if (!now.in)
+			memcpy(to + 26, &(uint32_t){ flow_addr(flow) }, 4);
+	}
+}
+
+/* The cipher's calls alone, with the keys that the flows have. */
+static inline void
+cipher(struct ipsec_cache_worker *w, struct rte_mbuf **pkts, uint32_t first)
+{
+	static uint8_t nonce[12], icv[16] __rte_cache_aligned;
+	uint32_t len = ((now.size - 14 + 2 + 3) & ~3u);
+	unsigned int i;
+
+	for (i = 0; i < BURST; i++) {
+		uint32_t flow = now.in ? (first + i) % now.flows : now.order[(first + i) % ORDER];
+		const struct ipsec_cache_rt *rt = now.rt[flow];
+		uint8_t *text = rte_pktmbuf_mtod_offset(pkts[i], uint8_t *, now.in ? 50 : 14);
+
+		if (now.in)
+			rt->decrypt(
+				rt->key, &w->gcm, text, text, len, nonce, text - 16, 8, icv, 16);
+		else
+			rt->encrypt(rt->key, &w->gcm, text, text, len, nonce, text - 16, 8,
+				text + len, 16);
+	}
+}
+
+/* What a gateway does beside IPsec: TTL with its checksum, Ethernet addresses of the next hop. */
+static inline void
+forward(struct rte_mbuf *m)
+{
+	static const uint8_t rewrite[12] = { 2, 0, 0, 0, 0, 3, 2, 0, 0, 0, 0, 4 };
+
+	memcpy(rte_pktmbuf_mtod(m, void *), rewrite, sizeof(rewrite));
+}
+
+static inline void
+full(struct ipsec_cache_worker *w, struct rte_mbuf **pkts)
+{
+	const struct ipsec_cache_decision *decisions[BURST];
+	struct packet_view views[BURST];
+	struct packet_vector v = { .pkts = pkts, .views = views, .n = BURST };
+	struct ipsec_cache_result result;
+	uint64_t mask = packet_vector_mask(&v);
+	unsigned int i;
+
+	ipsec_cache_begin(w);
+	packet_vector_parse(&v);
+	if (now.in) {
+		ipsec_cache_open(w, &v, mask, &result);
+		ipsec_cache_decide(w, &v, result.done, result.rt, 1, decisions);
+	} else {
+		ipsec_cache_decide(w, &v, mask, NULL, 1, decisions);
+		for (i = 0; i < BURST; i++)
+			if (unlikely(decisions[i]->action != IPSEC_CACHE_PROTECT))
+				must(-ENOENT, "a flow is not protected");
+		ipsec_cache_seal(w, &v, mask, decisions, &result);
+	}
+	if (unlikely(result.done != mask))
+		must(-EBADMSG, "a packet was dropped");
+	for (i = 0; i < BURST; i++)
+		forward(pkts[i]);
+}
+
+static double
+window(enum way way, unsigned int bursts)
+{
+	struct ipsec_cache_worker *w = ipsec_cache_worker(world.ic, 0);
+	struct rte_mbuf *pkts[BURST];
+	uint64_t start;
+	uint32_t first;
+	unsigned int b;
+
+	if (now.in && now.next + bursts * BURST > now.turns * now.flows)
+		reset_windows();
+	start = rte_rdtsc();
+	for (b = 0; b < bursts; b++) {
+		first = now.next;
+		source(pkts);
+		if (way == WAY_CIPHER)
+			cipher(w, pkts, first);
+		else if (way == WAY_FULL)
+			full(w, pkts);
+		rte_pktmbuf_free_bulk(pkts, BURST);
+	}
+	return (double)(rte_rdtsc() - start) / (bursts * BURST);
+}
+
+struct figures {
+	double middle[WAY_MAX], best[WAY_MAX];
+};
+
+/* All ways in turn. */
+static struct figures
+measure(void)
+{
+	static double v[WAY_MAX][ROUNDS_MAX];
+	struct figures f;
+	unsigned int r, way, warm = RTE_MAX(2u, now.flows * 2 / WINDOW);
+	/* many flows: a window sees many of them */
+	unsigned int bursts =
+		now.in && now.flows < WINDOW ? BURSTS : RTE_MAX(BURSTS, now.flows / BURST / 16);
+
+	bursts = RTE_MIN(bursts, 64u);
+	if (now.in && now.flows >= WINDOW)
+		bursts = RTE_MIN(bursts, now.turns * now.flows / BURST);
+	for (r = 0; r < warm; r++)
+		window(WAY_FULL, bursts);
+	for (r = 0; r < rounds; r++)
+		for (way = 0; way < WAY_MAX; way++)
+			v[way][r] = window((enum way)way, bursts);
+	for (way = 0; way < WAY_MAX; way++) {
+		f.middle[way] = median(v[way], rounds);
+		f.best[way] = v[way][0];
+	}
+	return f;
+}
+
+/* --- tables --- */
+
+static void
+print_row(const char *group, const char *name, unsigned int size, const struct figures *f,
+	double target)
+{
+	double limit = f->middle[WAY_CIPHER], ratio = f->middle[WAY_FULL] / limit;
+
+	printf("  %-22s %6u  %6.1f  %6.1f  %6.1f (%.1f)  %5.2f", name, size, f->middle[WAY_SOURCE],
+		limit, f->middle[WAY_FULL], f->best[WAY_FULL], ratio);
+	if (target > 0)
+		printf("  (at most %.2f)%s", target, ratio > target ? "  MISSED" : "");
+	printf("\n");
+	record(group, name, size, f->middle[WAY_FULL], "cycles");
+	record(group, name, size, limit, "limit");
+	record(group, name, size, ratio, "ratio");
+	fflush(stdout);
+}
+
+static void
+head(const char *title)
+{
+	printf("%s\n  %-22s %6s  %6s  %6s  %6s %6s  %5s\n", title, "", "bytes", "source", "limit",
+		"all", "best", "ratio");
+}
+
+static bool
+skipped(bool in, unsigned int size)
+{
+	return (only_size != 0 && size != only_size) ||
+		(only_dir != NULL && strcmp(only_dir, in ? "in" : "out") != 0);
+}
+
+static void
+bench_esp(void)
+{
+	static const unsigned int sizes[] = { 64, 256, 1420 };
+	static const double targets[2][3] = { { 1.85, 1.55, 1.15 }, { 2.2, 1.9, 1.2 } };
+	unsigned int s, in;
+
+	head("esp: one SA");
+	for (in = 0; in < 2; in++) {
+		for (s = 0; s < RTE_DIM(sizes); s++) {
+			struct figures f;
+
+			if (skipped(in != 0, sizes[s]))
+				continue;
+			setup(in != 0, false, sizes[s], 1, 1, 1024);
+			f = measure();
+			print_row("esp", in != 0 ? "in" : "out", sizes[s], &f, targets[in][s]);
+			teardown();
+		}
+	}
+}
+
+static void
+bench_sas(void)
+{
+	static const unsigned int counts[] = { 1, 256, 1000, SAS_MAX };
+	unsigned int i, in;
+	double one = 0, last = 0;
+	char name[64];
+
+	head("sas: 64 B, round robin");
+	for (in = 0; in < 2; in++) {
+		for (i = 0; i < RTE_DIM(counts); i++) {
+			struct figures f;
+
+			if (skipped(in != 0, 64))
+				continue;
+			setup(in != 0, false, 64, counts[i], counts[i], 65536);
+			f = measure();
+			snprintf(name, sizeof(name), "%s, %u SAs", in != 0 ? "in" : "out",
+				counts[i]);
+			print_row("sas", name, 64, &f, 0);
+			if (i == 0)
+				one = f.middle[WAY_FULL];
+			last = f.middle[WAY_FULL];
+			teardown();
+		}
+		printf("  %u SAs cost %.2f times what one does (at most 1.50)%s\n", SAS_MAX,
+			last / one, last / one > 1.5 ? "  MISSED" : "");
+		record("sas", in != 0 ? "in, many to one" : "out, many to one", 64, last / one,
+			"ratio");
+	}
+}
+
+static const struct table {
+	const char *name;
+	void (*run)(void);
+} tables[] = {
+	{ "esp", bench_esp },
+	{ "sas", bench_sas },
+};
+
+static bool
+wanted(const char *name, int argc, char *argv[])
+{
+	int i;
+
+	for (i = optind; i < argc; i++)
+		if (strcmp(argv[i], name) == 0)
+			return true;
+	return optind == argc;
+}
+
+int
+main(int argc, char *argv[])
+{
+	const char *path = NULL;
+	unsigned int i;
+	int n, opt;
+
+	if ((n = rte_eal_init(argc, argv)) < 0)
+		return 1;
+	argc -= n;
+	argv += n;
+	while ((opt = getopt(argc, argv, "r:o:s:d:")) != -1) {
+		if (opt == 'r') {
+			rounds = (unsigned int)strtoul(optarg, NULL, 0);
+		} else if (opt == 'o') {
+			path = optarg;
+		} else if (opt == 's') {
+			only_size = (unsigned int)strtoul(optarg, NULL, 0);
+		} else if (opt == 'd') {
+			only_dir = optarg;
+		} else {
+			fprintf(stderr,
+				"usage: ipsec_bench EAL-options -- [-r rounds] [-o file] "
+				"[table...]\n");
+			return 1;
+		}
+	}
+	rounds = RTE_MIN(RTE_MAX(rounds, 1u), (unsigned int)ROUNDS_MAX);
+	if (path != NULL && (json = fopen(path, "w")) == NULL) {
+		perror(path);
+		return 1;
+	}
+	pool = rte_pktmbuf_pool_create(
+		"bench", 2047, 256, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+	if (pool == NULL)
+		must(-rte_errno, "no pool");
+	if (json != NULL)
+		fprintf(json, "[");
+	for (i = 0; i < RTE_DIM(tables); i++)
+		if (wanted(tables[i].name, argc, argv))
+			tables[i].run();
+	if (json != NULL) {
+		fprintf(json, "\n]\n");
+		fclose(json);
+	}
+	return rte_eal_cleanup();
+}
