@@ -58,10 +58,21 @@ struct ip_reply {
 	uint8_t pad[5];
 };
 
-/* Errors that may be sent: so many, refilled by the millisecond. */
+/* Tokens that come by the millisecond. */
 struct ip_bucket {
 	uint64_t last_ms;
 	uint32_t tokens;
+};
+
+/* Errors that may be sent: in all, and to each destination (ip_limit.c). Zeroed: full buckets. */
+#define IP_PEERS 1024
+struct ip_limit {
+	struct ip_bucket all;
+	struct ip_peer {
+		struct ip_bucket bucket;
+		uint8_t family;
+		uint8_t addr[ROUTE_ADDR_LEN];
+	} peers[IP_PEERS];
 };
 
 struct router {
@@ -70,7 +81,9 @@ struct router {
 	struct rte_ring **replies; /* to each worker, from the control thread and the others */
 	unsigned int n_replies;
 	/* Control thread only. */
-	struct ip_bucket errors;
+	struct ip_limit limit;
+	/* By port: the interface that has got its link-local address since it went up, or 0. */
+	uint32_t linked[RTE_MAX_ETHPORTS];
 	uint16_t id; /* of the IPv4 packets that we make */
 	uint64_t now; /* ms: of the last ip_control() */
 	struct reassembly *fragments; /* made with the first fragment for us */
@@ -127,8 +140,9 @@ uint32_t ip_sum(const struct rte_mbuf *m, uint32_t off, uint32_t len);
 /* Answers m with an error if that is allowed. */
 void ip_icmp_error(struct router *ip, const struct rte_mbuf *m, const struct packet_view *view,
 	uint8_t type, uint8_t code, uint32_t rest);
-/* One more error, of either family, may be sent now. */
-bool ip_may_send_error(struct router *ip);
+/* ip_limit.c: one more error may be sent to that address now. */
+bool
+ip_may_send_error(struct router *ip, uint8_t family, const void *to, uint8_t type, uint8_t code);
 
 /*
  * ip_reassembly.c: a fragment for us. The whole packet once the last piece is there, else NULL;

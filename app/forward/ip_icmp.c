@@ -6,7 +6,6 @@
 
 #include <netinet/in.h>
 
-#include <rte_cycles.h>
 #include <rte_ether.h>
 #include <rte_icmp.h>
 #include <rte_ip.h>
@@ -16,25 +15,8 @@
 #include "forward/ip_burst.h"
 
 #define ERROR_LEN_MAX 576 /* of the whole datagram: RFC 1812 4.3.2.3 */
-#define ERRORS_BURST 50 /* Linux: icmp_msgs_burst, icmp_msgs_per_sec */
-#define ERRORS_PER_MS 1
 #define TTL 64
 #define TOS_CONTROL 0xc0 /* internetwork control: RFC 1812 4.3.2.5 */
-
-bool
-ip_may_send_error(struct router *ip)
-{
-	struct ip_bucket *b = &ip->errors;
-	uint64_t now = rte_get_timer_cycles() / (rte_get_timer_hz() / 1000);
-	uint64_t more = (now - b->last_ms) * ERRORS_PER_MS;
-
-	b->last_ms = now;
-	b->tokens = (uint32_t)RTE_MIN(b->tokens + more, (uint64_t)ERRORS_BURST);
-	if (b->tokens == 0)
-		return false;
-	b->tokens--;
-	return true;
-}
 
 static bool
 is_unicast(uint32_t be)
@@ -142,7 +124,8 @@ ip_icmp_error(struct router *ip, const struct rte_mbuf *m, const struct packet_v
 	struct rte_ipv4_hdr buf;
 	const struct rte_ipv4_hdr *h = packet_read(m, view->l3_off, sizeof(buf), &buf);
 
-	if (h != NULL && deserves_error(m, view, h) && ip_may_send_error(ip))
+	if (h != NULL && deserves_error(m, view, h) &&
+		ip_may_send_error(ip, AF_INET, &h->src_addr, type, code))
 		send_error(ip, m, view, h, type, code, rest);
 }
 

@@ -98,7 +98,8 @@ ip_icmp6_error(struct router *ip, const struct rte_mbuf *m, const struct packet_
 	struct rte_mbuf *out;
 	const void *quote;
 
-	if (h == NULL || !deserves_error(m, view, h) || !ip_may_send_error(ip) ||
+	if (h == NULL || !deserves_error(m, view, h) ||
+		!ip_may_send_error(ip, AF_INET6, h->src_addr, type, code) ||
 		(src = error_source(ip, m, h->src_addr)) == NULL)
 		return;
 	e = ip_icmp6_make(

@@ -4,6 +4,7 @@
 
 /* The router's control side: rings, ports, neighbours that are waited for. */
 
+#include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <netinet/icmp6.h>
 #include <netinet/ip_icmp.h>
@@ -223,6 +224,47 @@ ip_port_gone(struct app *a, const struct port *port)
 		return;
 	route_dev_del(a->route, port->ifindex);
 	ipsec_cache_dev_gone(a->ipsec, port->ifindex);
+}
+
+/*
+ * Linux gives an interface that goes up its link-local address, made of the MAC address (RFC 2464
+ * 4). Here in mode ip alone: nobody else has use for it.
+ */
+static void
+link_local_add(struct app *a, const struct port *port)
+{
+	const struct route_dev *dev = route_dev_find(a->route, port->ifindex);
+	struct route_address address = { .ifindex = port->ifindex,
+		.family = AF_INET6,
+		.len = 64,
+		.scope = RT_SCOPE_LINK,
+		.protocol = IFAPROT_KERNEL_LL,
+		.addr = { 0xfe, 0x80, [11] = 0xff, [12] = 0xfe } };
+
+	if (dev == NULL)
+		return;
+	memcpy(address.addr + 8, dev->mac, 3);
+	memcpy(address.addr + 13, dev->mac + 3, 3);
+	address.addr[8] ^= 2;
+	(void)route_address_add(a->route, &address); /* it may be there by hand */
+}
+
+static void
+link_locals(struct app *a)
+{
+	if (a->mode->turn == NULL)
+		return;
+	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++) {
+		struct port *port = port_get(a, (uint16_t)i);
+		uint32_t *linked = &a->ip->linked[i];
+
+		if (port == NULL || !port_is_up(port)) {
+			*linked = 0;
+		} else if (*linked != port->ifindex) {
+			*linked = port->ifindex;
+			link_local_add(a, port);
+		}
+	}
 }
 
 /* --- out --- */
@@ -446,6 +488,7 @@ ip_control(struct app *a)
 	route_tick(a->route, now);
 	ipsec_cache_tick(a->ipsec, now);
 	ip_reassembly_tick(a->ip, now);
+	link_locals(a);
 	do {
 		n = rte_ring_dequeue_burst_elem(a->ip->slow, items, sizeof(items[0]), BURST, NULL);
 		for (unsigned int i = 0; i < n; i++)

@@ -411,9 +411,9 @@ get_error(struct netlink_request *req, const struct route_spec *spec)
 
 static const struct netlink_attr_policy get_policy[] = {
 	{ RTA_DST, "RTA_DST", NETLINK_ATTR_BINARY, 4, 16 },
-	{ RTA_SRC, "RTA_SRC", NETLINK_ATTR_REFUSED },
-	{ RTA_IIF, "RTA_IIF", NETLINK_ATTR_REFUSED },
-	{ RTA_OIF, "RTA_OIF", NETLINK_ATTR_REFUSED },
+	{ RTA_SRC, "RTA_SRC", NETLINK_ATTR_BINARY, 4, 16 },
+	{ RTA_IIF, "RTA_IIF", NETLINK_ATTR_U32 },
+	{ RTA_OIF, "RTA_OIF", NETLINK_ATTR_U32 },
 	{ RTA_TABLE, "RTA_TABLE", NETLINK_ATTR_REFUSED },
 	{ RTA_MARK, "RTA_MARK", NETLINK_ATTR_REFUSED },
 	{ RTA_UID, "RTA_UID", NETLINK_ATTR_IGNORED }, /* only rules look at it */
@@ -422,12 +422,52 @@ static const struct netlink_attr_policy get_policy[] = {
 	{ RTA_DPORT, "RTA_DPORT", NETLINK_ATTR_REFUSED },
 };
 
+/* What is asked: a packet to dst, perhaps from src, that came in by iif or is to leave by oif. */
+struct get {
+	uint8_t dst[ROUTE_ADDR_LEN], src[ROUTE_ADDR_LEN];
+	bool has_src;
+	uint32_t iif, oif;
+};
+
+/* A packet of ours has an address of ours; one that came in has a source, as in Linux. */
 static int
-get_parse(struct netlink_request *req, uint8_t dst[ROUTE_ADDR_LEN])
+get_parse_source(
+	struct netlink_request *req, const struct nlattr **tb, uint8_t family, struct get *get)
+{
+	int ret;
+
+	if (tb[RTA_SRC] != NULL) {
+		if ((ret = routing_addr(req, tb[RTA_SRC], "RTA_SRC", family, get->src)) != 0)
+			return ret;
+		get->has_src = true;
+	}
+	if (tb[RTA_IIF] != NULL &&
+		(ret = parse_device(req, mnl_attr_get_u32(tb[RTA_IIF]), &get->iif)) != 0)
+		return ret;
+	if (tb[RTA_OIF] != NULL &&
+		(ret = parse_device(req, mnl_attr_get_u32(tb[RTA_OIF]), &get->oif)) != 0)
+		return ret;
+	if (get->iif == 0 && get->has_src &&
+		route_address_find(req->conf->route, 0, family, get->src) == NULL)
+		return netlink_fail(req, -EINVAL, tb[RTA_SRC], "RTA_SRC: not an address of ours");
+	if (get->iif != 0 && family == AF_INET && !get->has_src)
+		return netlink_fail(
+			req, -EINVAL, tb[RTA_IIF], "RTA_IIF: a packet that comes in has a source");
+	if (get->iif != 0 && get->has_src &&
+		route_address_find(req->conf->route, 0, family, get->src) != NULL)
+		return netlink_fail(
+			req, -EINVAL, tb[RTA_SRC], "RTA_SRC: an address of ours does not come in");
+	return 0;
+}
+
+static int
+get_parse(struct netlink_request *req, struct get *get)
 {
 	const struct rtmsg *rtm = mnl_nlmsg_get_payload(req->nlh);
 	const struct nlattr *tb[RTA_MAX + 1];
 	int ret;
+
+	memset(get, 0, sizeof(*get));
 
 	if ((ret = netlink_parse(
 		     req, sizeof(*rtm), get_policy, RTE_DIM(get_policy), tb, RTA_MAX + 1)) != 0 ||
@@ -437,26 +477,30 @@ get_parse(struct netlink_request *req, uint8_t dst[ROUTE_ADDR_LEN])
 		return netlink_fail(req, -EINVAL, NULL, "No destination is given");
 	if (rtm->rtm_dst_len != 0 && rtm->rtm_dst_len != routing_addr_len(rtm->rtm_family) * 8)
 		return netlink_fail(req, -EINVAL, NULL, "The destination must be one address");
-	return routing_addr(req, tb[RTA_DST], "RTA_DST", rtm->rtm_family, dst);
+	if ((ret = routing_addr(req, tb[RTA_DST], "RTA_DST", rtm->rtm_family, get->dst)) != 0)
+		return ret;
+	return get_parse_source(req, tb, rtm->rtm_family, get);
 }
 
-/* Turns the route into the one way that a packet to dst takes. */
+/* Turns the route into the one way that the packet takes. */
 static void
-get_narrow(struct route_table *t, const uint8_t *dst, const struct route_path *path,
+get_narrow(struct route_table *t, const struct get *get, const struct route_path *path,
 	struct route_spec *spec)
 {
 	const struct route_address *src;
 
-	memcpy(spec->dst, dst, sizeof(spec->dst));
+	memcpy(spec->dst, get->dst, sizeof(spec->dst));
 	spec->len = (uint8_t)(routing_addr_len(spec->family) * 8);
 	if (spec->n_paths == 0)
 		return;
 	spec->n_paths = 1;
 	spec->paths[0] = *path;
-	if (spec->has_prefsrc)
+	if (get->iif != 0 || get->has_src)
+		spec->has_prefsrc = false;
+	if (spec->has_prefsrc || get->iif != 0 || get->has_src)
 		return;
 	src = route_address_source(
-		t, path->ifindex, spec->family, path->has_gateway ? path->gateway : dst);
+		t, path->ifindex, spec->family, path->has_gateway ? path->gateway : get->dst);
 	if (src != NULL) {
 		spec->has_prefsrc = true;
 		memcpy(spec->prefsrc, src->addr, sizeof(spec->prefsrc));
@@ -470,34 +514,42 @@ route_lookup(struct netlink_request *req)
 	struct route_table *t = req->conf->route;
 	bool whole = (rtm->rtm_flags & RTM_F_FIB_MATCH) != 0;
 	struct route_path path = { .ifindex = 0 };
-	uint8_t dst[ROUTE_ADDR_LEN];
 	const struct route *r;
 	struct route_spec spec;
 	struct netlink_put put;
 	struct rtmsg header;
+	struct get get;
 	int ret;
 
 	if (t == NULL)
 		return netlink_fail(req, -EOPNOTSUPP, NULL, "This program has no routing table");
-	if ((ret = get_parse(req, dst)) != 0)
+	if ((ret = get_parse(req, &get)) != 0)
 		return ret;
-	if ((r = route_get(t, rtm->rtm_family, dst, 0, &path)) == NULL)
+	r = get.oif != 0 ? route_get_by_dev(t, rtm->rtm_family, get.dst, get.oif, &path)
+			 : route_get(t, rtm->rtm_family, get.dst, 0, &path);
+	if (r == NULL)
 		return -ENETUNREACH;
 	route_describe(r, &spec);
 	if (!whole) {
 		if ((ret = get_error(req, &spec)) != 0)
 			return ret;
-		get_narrow(t, dst, &path, &spec);
+		get_narrow(t, &get, &path, &spec);
 	}
 	header = route_header(&spec);
 	if (!whole) {
 		header.rtm_flags |= RTM_F_CLONED;
 		header.rtm_scope = RT_SCOPE_UNIVERSE;
 		header.rtm_protocol = RTPROT_UNSPEC;
+		if (get.has_src)
+			header.rtm_src_len = (uint8_t)(routing_addr_len(spec.family) * 8);
 	}
 	if (!netlink_put_begin(req, &put, RTM_NEWROUTE, 0, &header, sizeof(header)))
 		return -EMSGSIZE;
 	route_put(&put, &spec);
+	if (!whole && get.has_src)
+		routing_put_addr(&put, RTA_SRC, spec.family, get.src);
+	if (!whole && get.iif != 0)
+		netlink_put_u32(&put, RTA_IIF, get.iif);
 	return netlink_put_end(req, &put) ? 0 : -EMSGSIZE;
 }
 

@@ -130,6 +130,7 @@ struct route_table {
 	TAILQ_HEAD(route_neigh_list, route_neigh) neighs;
 	uint32_t n_neighs, n_incomplete;
 	uint64_t neigh_number;
+	const struct route_neigh *neigh_at; /* what route_neigh_next() returned last, or NULL */
 	void (*listener)(void *arg, enum route_event event, const void *object);
 	void *listener_arg;
 	struct route_own_hop none; /* hop number 0 */

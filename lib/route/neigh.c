@@ -149,6 +149,8 @@ neigh_unlink(struct route_table *t, struct route_neigh *n)
 	atomic_store_explicit(
 		at, atomic_load_explicit(&n->next, memory_order_relaxed), memory_order_release);
 	TAILQ_REMOVE(&t->neighs, n, all);
+	if (t->neigh_at == n)
+		t->neigh_at = NULL;
 	t->n_neighs--;
 	route_hop_retire(t, atomic_load_explicit(&n->hop, memory_order_relaxed));
 	rcu_defer(t->conf.rcu, &n->rcu, neigh_free_rcu);
@@ -455,17 +457,18 @@ route_neigh_find(const struct route_table *t, uint32_t ifindex, uint8_t family, 
 }
 
 const struct route_neigh *
-route_neigh_next(const struct route_table *t, uint64_t *after)
+route_neigh_next(struct route_table *t, uint64_t *after)
 {
-	const struct route_neigh *n;
+	const struct route_neigh *n = TAILQ_FIRST(&t->neighs);
 
-	TAILQ_FOREACH (n, &t->neighs, all) {
-		if (n->number > *after && n->state != NUD_NONE) {
-			*after = n->number;
-			return n;
-		}
-	}
-	return NULL;
+	/* On from where the last call was, so that a dump is no square. */
+	if (t->neigh_at != NULL && t->neigh_at->number == *after)
+		n = TAILQ_NEXT(t->neigh_at, all);
+	while (n != NULL && (n->number <= *after || n->state == NUD_NONE))
+		n = TAILQ_NEXT(n, all);
+	if ((t->neigh_at = n) != NULL)
+		*after = n->number;
+	return n;
 }
 
 void

@@ -264,6 +264,11 @@ struct route_at {
 const struct route *
 route_next(const struct route_table *table, uint8_t family, struct route_at *at);
 /*
+ * The route that packets to dst take if they must leave by a device, and in *path its way there.
+ */
+const struct route *route_get_by_dev(const struct route_table *table, uint8_t family,
+	const void *dst, uint32_t ifindex, struct route_path *path);
+/*
  * The route that packets to dst take, and in *path (may be NULL) one way of it. NULL: none.
  */
 const struct route *route_get(const struct route_table *table, uint8_t family, const void *dst,
@@ -294,7 +299,7 @@ int route_neigh_del(struct route_table *table, uint32_t ifindex, uint8_t family,
 const struct route_neigh *route_neigh_find(
 	const struct route_table *table, uint32_t ifindex, uint8_t family, const void *addr);
 /* The first whose number is greater than *after, which is set; NULL at the end. */
-const struct route_neigh *route_neigh_next(const struct route_table *table, uint64_t *after);
+const struct route_neigh *route_neigh_next(struct route_table *table, uint64_t *after);
 void route_neigh_describe(const struct route_table *table, const struct route_neigh *neigh,
 	struct route_neigh_info *info);
 

@@ -587,6 +587,34 @@ route_get(const struct route_table *t, uint8_t family, const void *dst, uint32_t
 	return r;
 }
 
+/* One way of it is by that device; it leads nowhere at all; or it is an address of ours. */
+static bool
+leaves_by(const struct route *r, void *arg)
+{
+	const uint32_t *ifindex = arg;
+
+	if (r->type != RTN_UNICAST)
+		return true;
+	for (unsigned int i = 0; i < r->set->n_paths; i++)
+		if (r->set->paths[i].ifindex == *ifindex)
+			return true;
+	return false;
+}
+
+const struct route *
+route_get_by_dev(const struct route_table *t, uint8_t family, const void *dst, uint32_t ifindex,
+	struct route_path *path)
+{
+	const struct route *r = route_match(t, family, dst, leaves_by, &ifindex);
+
+	for (unsigned int i = 0; r != NULL && i < r->set->n_paths; i++) {
+		*path = r->set->paths[i];
+		if (path->ifindex == ifindex)
+			break;
+	}
+	return r;
+}
+
 unsigned int
 route_count(const struct route_table *t, uint8_t family)
 {

@@ -83,6 +83,34 @@ def test_routes(running):
     assert [r["dst"] for r in running.json("ip -j route show")] == ["192.0.2.0/24", "203.0.113.0/24"]
 
 
+def test_route_get_asks_as_packets_do(running):
+    running.ip("addr add 192.0.2.1/24 dev p0")
+    running.ip("addr add 203.0.113.1/24 dev p1")
+    running.ip("addr add 2001:db8::1/64 dev p0")
+    running.ip("route add 198.51.100.0/24 via 203.0.113.2")
+    running.ip("route add default via 192.0.2.254")
+    running.ip("-6 route add default via 2001:db8::2")
+
+    def get(line):
+        return running.ip(f"route get {line}").stdout.split("\n")[0].strip()
+
+    # As Debian's kernel says it.
+    assert get("198.51.100.7 from 192.0.2.1") == "198.51.100.7 from 192.0.2.1 via 203.0.113.2 dev p1"
+    assert get("198.51.100.7 from 192.0.2.9 iif p0") == "198.51.100.7 from 192.0.2.9 via 203.0.113.2 dev p1"
+    shown = running.json("ip -j route get 198.51.100.7 from 192.0.2.9 iif p0")[0]
+    assert shown["iif"] == "p0" and "prefsrc" not in shown
+    assert get("198.51.100.7 oif p0") == "198.51.100.7 via 192.0.2.254 dev p0 src 192.0.2.1"
+    assert get("198.51.100.7 oif p1") == "198.51.100.7 via 203.0.113.2 dev p1 src 203.0.113.1"
+    assert running.json("ip -j route get 2001:db8:5::1 from 2001:db8::1 oif p0")[0]["gateway"] == "2001:db8::2"
+    for line, why in (("198.51.100.7 from 198.18.0.1", "not an address of ours"),
+                      ("198.51.100.7 iif p0", "has a source"),
+                      ("198.51.100.7 from 203.0.113.1 iif p0", "does not come in"),
+                      ("198.51.100.7 from 192.0.2.9 iif p9", "p9"),
+                      ("100.64.0.1 oif p1", "unreachable")):
+        result = running.ip(f"route get {line}", check=False)
+        assert result.returncode != 0 and why in result.stderr, (line, result.stderr)
+
+
 def test_several_next_hops(running):
     running.ip("addr add 192.0.2.1/24 dev p0")
     running.ip("addr add 2001:db8::1/64 dev p0")
@@ -277,8 +305,8 @@ def test_errors_reach_hosts(hosts):
     assert "From 198.18.0.1" in out and "Time to live exceeded" in out
     out = hosts.sh("a", "ping -c 1 -W 2 192.0.2.1", check=False)
     assert "Net Unreachable" in out
-    out = hosts.sh("a", "ping -c 1 -W 8 198.18.1.77", check=False)
-    assert "Host Unreachable" in out
+    wait_for(lambda: "Host Unreachable" in hosts.sh("a", "ping -c 1 -W 8 198.18.1.77", check=False),
+             "host unreachable")
     out = hosts.sh("a", "ping -c 1 -W 2 -t 1 2001:db8:1::2", check=False)
     assert "Hop limit" in out
     out = hosts.sh("a", "ping -c 1 -W 2 2001:db8:77::1", check=False)

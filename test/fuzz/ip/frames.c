@@ -256,7 +256,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned int n = 0;
 
 	came_out = 0;
-	app.ip->errors.tokens = 50;
+	memset(&app.ip->limit, 0, sizeof(app.ip->limit));
 	while (size >= RECORD + 1 && n < RECORDS_MAX) {
 		uint8_t frame[FRAME_MAX], flags = data[0];
 		size_t len = (size_t)data[1] | (size_t)data[2] << 8;

@@ -568,30 +568,60 @@ time_exceeded_quotes_the_packet(void **state)
 	assert_int_equal(dataplane_drops(DROP_IP_TTL), 3);
 }
 
+/* Sends 500 packets that deserve an error; how many of their senders get one. */
+static unsigned int
+errors_of_500(bool from_everywhere)
+{
+	uint8_t in[60];
+
+	frame_to_us(in);
+	for (unsigned int i = 0; i < 500; i++) {
+		if (from_everywhere) {
+			in[28] = (uint8_t)(100 + i / 100);
+			in[29] = (uint8_t)i;
+			sum(in);
+		}
+		dataplane_inject(0, in, sizeof(in));
+	}
+	for (unsigned int i = 0; i < 30; i++)
+		dataplane_turn();
+	ip_control(&app);
+	ip_control(&app);
+	for (unsigned int i = 0; i < 30; i++)
+		dataplane_turn();
+	return router_discard(0);
+}
+
 static void
 errors_are_limited(void **state)
 {
-	unsigned int n = 0;
-	struct rte_mbuf *m;
-	uint8_t in[60];
-
 	(void)state;
 	dataplane_command("ip neigh add 192.0.2.9 lladdr 02:00:00:00:bb:09 dev p0");
-	frame_to_us(in);
-	for (unsigned int i = 0; i < 500; i++)
+	dataplane_command("ip route add 192.0.0.0/16 via 192.0.2.9");
+	dataplane_command("ip route add unreachable 198.51.100.0/24");
+	/* A few at once to one sender, more to all of them. */
+	assert_in_range(errors_of_500(false), 6, 8);
+	assert_in_range(errors_of_500(true), 40, 200);
+	assert_int_equal(dataplane_drops(DROP_IP_UNREACHABLE), 1000);
+	/* The largest packet that passes is said to each. */
+	memset(&app.ip->limit, 0, sizeof(app.ip->limit));
+	dataplane_command("ip route replace 198.51.100.0/24 via 203.0.113.2");
+	for (unsigned int i = 0; i < 20; i++) {
+		uint8_t in[1514];
+
+		frame_to_us(in);
+		ip_of(in)->total_length = RTE_BE16(1500);
+		ip_of(in)->fragment_offset = RTE_BE16(RTE_IPV4_HDR_DF_FLAG);
+		sum(in);
+		route_dev_set(app.route,
+			&(struct route_dev){ .ifindex = app.ports[1].ifindex,
+				.port = 1,
+				.mtu = 1000,
+				.up = true });
 		dataplane_inject(0, in, sizeof(in));
-	for (unsigned int i = 0; i < 30; i++)
-		dataplane_turn();
-	ip_control(&app);
-	ip_control(&app);
-	for (unsigned int i = 0; i < 30; i++)
-		dataplane_turn();
-	while ((m = dataplane_sent(0)) != NULL) {
-		rte_pktmbuf_free(m);
-		n++;
+		turns();
 	}
-	assert_in_range(n, 50, 200);
-	assert_int_equal(dataplane_drops(DROP_IP_NO_ROUTE), 500);
+	assert_int_equal(router_discard(0), 20);
 }
 
 static void

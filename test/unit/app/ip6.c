@@ -284,6 +284,38 @@ malformed_discovery_teaches_nothing(void **state)
 	dataplane_refused("ip neigh get 2001:db8::9 dev p0", "status");
 }
 
+/* fe80:: and the MAC address with ff:fe in its middle: RFC 2464 4. */
+static bool
+has_link_local(unsigned int port)
+{
+	uint8_t addr[16] = { 0xfe, 0x80, [11] = 0xff, [12] = 0xfe }, mac[6];
+
+	mac_of(port, mac);
+	addr[8] = mac[0] ^ 2;
+	memcpy(addr + 9, mac + 1, 2);
+	memcpy(addr + 13, mac + 3, 3);
+	return route_address_find(app.route, app.ports[port].ifindex, AF_INET6, addr) != NULL;
+}
+
+static void
+ports_have_link_local_addresses(void **state)
+{
+	(void)state;
+	turns();
+	assert_true(has_link_local(0));
+	assert_true(has_link_local(1));
+	/* Taken away by hand it stays away, until the port goes up again. */
+	dataplane_command("ip -6 addr flush dev p0 scope link");
+	turns();
+	assert_false(has_link_local(0));
+	dataplane_command("ip link set p0 down");
+	turns();
+	assert_false(has_link_local(0));
+	dataplane_command("ip link set p0 up");
+	turns();
+	assert_true(has_link_local(0));
+}
+
 /* Routers' messages and redirects: read by nobody, counted. */
 static void
 redirects_are_ignored(void **state)
@@ -432,6 +464,7 @@ main(void)
 		T(gateway_is_asked_for),
 		T(solicitations_are_answered),
 		T(malformed_discovery_teaches_nothing),
+		T(ports_have_link_local_addresses),
 		T(redirects_are_ignored),
 		T(every_truncation_is_dropped_once),
 		T(echo_is_answered),

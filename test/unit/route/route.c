@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <rte_byteorder.h>
 #include <rte_malloc.h>
@@ -225,6 +226,43 @@ a_hop_that_leaves_moves_only_its_own_flows(void **state)
 	}
 }
 
+/* A dump goes on where it was, whatever comes and goes meanwhile. */
+static void
+neighbours_are_walked_while_they_change(void **state)
+{
+	struct route_neigh_info info = { .ifindex = 1,
+		.family = AF_INET,
+		.addr = { 198, 18 },
+		.state = NUD_PERMANENT,
+		.has_lladdr = true,
+		.lladdr = { 2 } };
+	const struct route_neigh *n;
+	unsigned int seen = 0;
+	uint64_t at = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < 1000; i++) {
+		info.addr[2] = (uint8_t)(i >> 8);
+		info.addr[3] = (uint8_t)i;
+		assert_int_equal(route_neigh_set(table, &info, ROUTE_CREATE), 0);
+	}
+	while ((n = route_neigh_next(table, &at)) != NULL) {
+		route_neigh_describe(table, n, &info);
+		assert_int_equal(info.addr[2] << 8 | info.addr[3], seen);
+		seen++;
+		/* Each third goes as soon as it was seen, and with it one behind it. */
+		if (seen % 3 != 0 || seen >= 997)
+			continue;
+		assert_int_equal(route_neigh_del(table, 1, AF_INET, info.addr), 0);
+		info.addr[2] = (uint8_t)(seen >> 8);
+		info.addr[3] = (uint8_t)seen;
+		assert_int_equal(route_neigh_del(table, 1, AF_INET, info.addr), 0);
+		seen++;
+	}
+	assert_int_equal(seen, 1000);
+	rcu_barrier(rcu);
+}
+
 /* Beyond the first size of the tables: they grow, and what was there stays. */
 static void
 table_grows(void **state)
@@ -284,6 +322,7 @@ main(void)
 	static const struct CMUnitTest tests[] = {
 		T(longest_match_agrees_with_a_list),
 		T(a_hop_that_leaves_moves_only_its_own_flows),
+		T(neighbours_are_walked_while_they_change),
 		T(table_grows),
 		T(keepers_of_hops_are_told),
 	};
