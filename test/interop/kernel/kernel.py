@@ -134,7 +134,7 @@ class Kernel:
         argv = [find("qemu-system-x86_64"), "-machine", "pc,accel=tcg", "-cpu", "max", "-m", str(self.memory),
                 "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
                 "-kernel", kernel, "-initrd", initramfs,
-                "-append", "console=ttyS0 panic=-1 mitigations=off nokaslr random.trust_cpu=on net.ifnames=0",
+                "-append", "console=ttyS0 panic=-1 mitigations=off nokaslr no_timer_check random.trust_cpu=on net.ifnames=0",
                 "-serial", f"file:{self.directory}/console",
                 "-chardev", f"socket,id=port,path={self.directory}/port,server=on,wait=off",
                 "-device", "virtio-serial-pci", "-device", "virtserialport,chardev=port"]
