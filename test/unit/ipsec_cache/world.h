@@ -181,6 +181,60 @@ world_sa(struct world *world, const struct ipsec_cache_sa_spec *spec)
 	return ipsec_sad_lookup(world->ic, spec->info.id.spi, (uint8_t)spec->info.family, daddr, 0);
 }
 
+/*
+ * A policy for all of IPv4 between two prefixes ("198.51.100.0/24", "0.0.0.0/0"), by priority; with
+ * a template from `src` to `dst` (NULL: none) and a reqid. The caller may change it before it is
+ * added.
+ */
+static inline struct ipsec_cache_policy_spec
+world_policy(uint8_t dir, uint32_t priority, const char *src, const char *dst, uint32_t reqid)
+{
+	struct ipsec_cache_policy_spec spec = { .n_tmpl = src != NULL ? 1 : 0 };
+
+	spec.info.dir = dir;
+	spec.info.priority = priority;
+	spec.info.sel.family = AF_INET;
+	spec.info.lft =
+		(struct xfrm_lifetime_cfg){ XFRM_INF, XFRM_INF, XFRM_INF, XFRM_INF, 0, 0, 0, 0 };
+	if (src == NULL)
+		return spec;
+	spec.tmpl[0].id.proto = IPPROTO_ESP;
+	spec.tmpl[0].family = world_family(src);
+	spec.tmpl[0].mode = XFRM_MODE_TUNNEL;
+	spec.tmpl[0].reqid = reqid;
+	spec.tmpl[0].aalgos = spec.tmpl[0].ealgos = spec.tmpl[0].calgos = UINT32_MAX;
+	inet_pton(spec.tmpl[0].family, src, &spec.tmpl[0].saddr);
+	inet_pton(spec.tmpl[0].family, dst, &spec.tmpl[0].id.daddr);
+	return spec;
+}
+
+static inline void
+world_add_policy(struct world *world, const struct ipsec_cache_policy_spec *spec)
+{
+	const char *why = "";
+	int err = ipsec_cache_policy_add(world->ic, spec, false, &why);
+
+	if (err != 0) {
+		fprintf(stderr, "world_add_policy: %s (%s)\n", why, strerror(-err));
+		exit(1);
+	}
+}
+
+/* The decision for one frame that came in clear by device 1. A burst of its own. */
+static inline const struct ipsec_cache_decision *
+world_decide(struct world *world, unsigned int worker, struct rte_mbuf *m)
+{
+	struct ipsec_cache_worker *w = ipsec_cache_worker(world->ic, worker);
+	const struct ipsec_cache_decision *decision;
+	struct packet_view view;
+	struct packet_vector v = { .pkts = &m, .views = &view, .n = 1 };
+
+	packet_vector_parse(&v);
+	ipsec_cache_begin(w);
+	ipsec_cache_decide(w, &v, 1, NULL, 1, &decision);
+	return decision;
+}
+
 /* One frame opened, or sealed by `rt`; *m may become another. */
 static inline void
 world_open(struct world *world, unsigned int worker, struct rte_mbuf **m,
