@@ -131,16 +131,18 @@ void
 ipsec_sad_tick(struct ipsec_cache *ic)
 {
 	struct ipsec_sad *sad = ic->sad;
-	uint64_t passed = ic->now_ms - sad->checked_ms, share;
+	uint64_t passed = ic->now_ms - sad->checked_ms, n, share;
 	struct sad_entry *e;
 
 	if (passed == 0)
 		return;
 	sad->checked_ms = ic->now_ms;
-	share = passed >= PERIOD_MS ? sad->n : (sad->n * passed + PERIOD_MS - 1) / PERIOD_MS;
+	/* Of the number at the round's begin: many may end in one. */
+	n = RTE_MAX(sad->n, sad->round);
+	share = passed >= PERIOD_MS ? n : (n * passed + PERIOD_MS - 1) / PERIOD_MS;
 	while (share-- > 0) {
-		if ((e = sad_after(sad, sad->cursor)) == NULL && sad->cursor != 0) {
-			sad->cursor = 0;
+		if ((e = sad_after(sad, sad->cursor)) == NULL) {
+			sad->round = sad->n;
 			e = sad_after(sad, 0);
 		}
 		if (e == NULL)

@@ -53,6 +53,7 @@ struct ipsec_sad {
 	unsigned int n, n_larval;
 	uint64_t cursor; /* serial of the last one whose lifetime was looked at */
 	uint64_t checked_ms; /* of the last look */
+	unsigned int round; /* SAs when this round of looks began */
 };
 
 static inline struct sad_entry *

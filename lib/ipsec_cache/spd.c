@@ -421,16 +421,19 @@ void
 ipsec_spd_tick(struct ipsec_cache *ic)
 {
 	struct ipsec_spd *spd = ic->spd;
-	uint64_t passed = ic->now_ms - spd->checked_ms, share;
+	uint64_t passed = ic->now_ms - spd->checked_ms, n, share;
 	struct ipsec_cache_policy *p;
 
 	spd->checked_ms = ic->now_ms;
 	if (spd->n_mortal == 0 || passed == 0)
 		return;
-	share = passed >= PERIOD_MS ? spd->n : (spd->n * passed + PERIOD_MS - 1) / PERIOD_MS;
+	n = RTE_MAX(spd->n, spd->round); /* many may end in one round */
+	share = passed >= PERIOD_MS ? n : (n * passed + PERIOD_MS - 1) / PERIOD_MS;
 	while (share-- > 0) {
-		if ((p = policy_after(spd, spd->cursor)) == NULL)
+		if ((p = policy_after(spd, spd->cursor)) == NULL) {
+			spd->round = spd->n;
 			p = policy_after(spd, 0);
+		}
 		if (p == NULL)
 			break;
 		spd->cursor = p->serial;

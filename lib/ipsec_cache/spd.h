@@ -110,6 +110,7 @@ struct ipsec_spd {
 	unsigned int n_mortal; /* with a lifetime */
 	uint32_t next_tuple, next_index;
 	uint64_t cursor, checked_ms;
+	unsigned int round; /* policies when this round of looks began */
 };
 
 /* Comes a before b? */

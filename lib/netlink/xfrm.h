@@ -49,7 +49,7 @@ int xfrm_fail(struct netlink_request *req, int err, const char *why);
  */
 int xfrm_selector(struct netlink_request *req, struct xfrm_selector *sel);
 
-/* xfrm_sa.c: an SA as XFRM_MSG_NEWSA has it, to and fro. The caller wipes `spec`. */
+/* xfrm_sa.c: an SA as XFRM_MSG_NEWSA has it, both ways. The caller wipes `spec`. */
 int xfrm_sa_parse(struct netlink_request *req, struct ipsec_cache_sa_spec *spec);
 void xfrm_sa_put(struct netlink_put *put, const struct ipsec_cache_sa_spec *spec);
 void xfrm_replay_put(struct netlink_put *put, const struct ipsec_cache_sa_spec *spec);
