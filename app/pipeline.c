@@ -31,7 +31,7 @@ hook(struct worker *worker, const struct classifier_hook *where, const struct po
 	classifier_run(block, &worker->classifier, 0, vector, &result);
 	if (result.passed != packet_vector_mask(vector))
 		pipeline_settle(worker, vector, &result);
-	if (where != &port->root)
+	if (unlikely(result.classed != 0) && where != &port->root)
 		pipeline_forget_class(worker, vector);
 }
 

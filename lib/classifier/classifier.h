@@ -63,6 +63,7 @@ enum classifier_drop {
 struct classifier_result {
 	uint64_t passed;
 	uint64_t redirected;
+	uint64_t classed; /* whose packet_meta got the class of a rule */
 	uint64_t dropped[CLASSIFIER_DROP_MAX];
 	uint32_t target[PACKET_VECTOR_MAX];
 };

@@ -109,6 +109,7 @@ note_class(struct run *run, uint32_t classid, uint64_t mask)
 {
 	unsigned int i;
 
+	run->result->classed |= mask;
 	packet_mask_for_each (i, mask)
 		packet_meta(run->vector->pkts[i], run->worker->meta_offset)->classid =
 			(uint16_t)classid;
@@ -332,7 +333,7 @@ classifier_run(struct classifier_block *block, const struct classifier_worker *w
 	const struct classifier_chain *chain;
 	uint64_t all = packet_vector_mask(vector);
 
-	result->redirected = 0;
+	result->redirected = result->classed = 0;
 	for (unsigned int i = 0; i < CLASSIFIER_DROP_MAX; i++)
 		result->dropped[i] = 0;
 	result->passed = all;
