@@ -38,6 +38,10 @@
 #   --max-pkt-len=                not given: the port's own
 #   --port-name=                  not given: p0, p1, ...
 #
+# IPsec in mode ip
+#   --ipsec-cache=16384
+#   --ipsec-numbers=home
+#
 # memory
 #   --mbcache=250
 #   --mbuf-size=2176

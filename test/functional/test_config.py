@@ -17,7 +17,7 @@ CONFIG = pathlib.Path(__file__).resolve().parents[2] / "config"
 def test_runs(millrace, path):
     program = millrace(NULL_PORTS, [f"--cmdline-file={path}"]).wait_ready()
     # net_null's frames are for nobody: a router drops them.
-    if path.name == "ip.cmd":
+    if path.name in ("ip.cmd", "ipsec.cmd"):
         program.wait_output("^ip packet forwarding")
     else:
         program.wait_forwarding("p1")
