@@ -3,6 +3,7 @@
 
 """Mode ip with SAs and policies, as an operator types them: `ip xfrm`, and scapy at the other end."""
 
+import frames
 import pytest
 from conftest import drops
 from scapy.layers.inet import ICMP, IP, TCP, UDP, fragment
@@ -294,6 +295,34 @@ def test_tcp_inner_segments_of_two_flows(pcap_job):
     _, out, output = pcap_job.run([to_port(0, p) for p in sent], start(tunnel(4, 4)))
     peer = association(OUT, 4)
     assert [bytes(peer.decrypt(to_ip(data))) for data in out] == [forwarded(p) for p in sent], output
+
+
+@pytest.mark.parametrize("options", [[], ["--ipsec-numbers=shared"]])
+def test_two_lcores_share_an_sa(millrace, directory, options):
+    """D12: no number twice; from one lcore, so that they follow the order of sending, or from both."""
+    count = 3000
+    third = "02:70:63:61:70:02"
+    for port, mac in ((0, INSIDE), (2, third)):
+        frames.write(directory / f"in{port}.pcap",
+                     [bytes(Ether(dst=mac, src=HOST) / plain(4, bytes([port]) * 8 + i.to_bytes(4, "big")))
+                      for i in range(count)])
+    frames.write(directory / "in1.pcap", [])
+    vdevs = [f"net_pcap{i},rx_pcap={directory}/in{i}.pcap,tx_pcap={directory}/out{i}.pcap" for i in range(3)]
+    program = millrace(
+        vdevs, ["--idle-exit=300", "--nb-cores=2", "--port-topology=chained", *options],
+        commands=start(tunnel(4, 4))[:-1] + ["ip link set p1 txqueuelen 100000", "start"], lcores="0@0,1@0,2@1")
+    output = program.wait()
+    peer = association(OUT, 4)
+    seqs, payloads = [], {0: [], 2: []}
+    for data in frames.read(directory / "out1.pcap"):
+        packet = to_ip(data)
+        seqs.append(packet[ESP].seq)
+        inner = bytes(peer.decrypt(packet)[UDP].payload)
+        payloads[inner[0]].append(int.from_bytes(inner[8:], "big"))
+    assert len(seqs) == len(set(seqs)) == 2 * count, output
+    assert payloads == {0: list(range(count)), 2: list(range(count))}
+    if not options:
+        assert seqs == sorted(seqs)
 
 
 def test_refusals_change_nothing(running):
