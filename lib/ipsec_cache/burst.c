@@ -248,10 +248,12 @@ look_up(struct ipsec_cache_worker *w, const struct question *q, unsigned int i,
 		return miss(w, q, i, e, d) ? FOUND_SLOWLY : FOUND_ALONE;
 	}
 	*d = e->decision;
-	if (d->rt != NULL) {
+	if (d->rt != NULL && d->rt != w->fetched) {
 		rte_prefetch0(d->rt);
 		rte_prefetch0(d->rt->header);
 		rte_prefetch0(&d->rt->oseq);
+		ipsec_prefetch_key(d->rt);
+		w->fetched = d->rt;
 	}
 	return FOUND;
 }

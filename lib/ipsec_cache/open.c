@@ -503,9 +503,11 @@ begin_job(struct ipsec_cache_worker *w, const struct packet_vector *v, struct ip
 			result->not_ours |= UINT64_C(1) << job->at;
 		return false;
 	}
-	rte_prefetch0(rt);
-	rte_prefetch0(&rt->oseq);
-	rte_prefetch0(&rt->decrypt);
+	if (rt != w->fetched) {
+		rte_prefetch0(&rt->oseq);
+		ipsec_prefetch_key(rt);
+		w->fetched = rt;
+	}
 	job->rt = rt;
 	job->outer_tos = ends.tos;
 	job->moved = false;
@@ -568,7 +570,6 @@ prepare_all(struct ipsec_cache_worker *w, struct packet_vector *v, unsigned int 
 			continue;
 		}
 		if (job->rt != last) {
-			ipsec_prefetch_key(job->rt);
 			rte_prefetch0(job->rt->words);
 			last = job->rt;
 		}

@@ -303,7 +303,6 @@ run_begin(struct ipsec_cache_worker *w, struct run *run, uint64_t mask, unsigned
 {
 	struct ipsec_cache_rt *rt = decisions[i]->rt;
 
-	ipsec_prefetch_key(rt);
 	run->rt = rt;
 	run->packets = run->bytes = 0;
 	run->seq = ipsec_load(&rt->oseq);

@@ -100,6 +100,7 @@ ipsec_cache_begin(struct ipsec_cache_worker *w)
 	w->home = ((uint64_t)ipsec_load(&ic->starts) + 1) << 32 | w->id;
 	w->tables = atomic_load_explicit(&w->next_tables, memory_order_acquire);
 	w->n_decisions = 0;
+	w->fetched = NULL;
 }
 
 unsigned int

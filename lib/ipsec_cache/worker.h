@@ -49,6 +49,7 @@ struct ipsec_cache_worker {
 	uint32_t seconds;
 	struct ipsec_tables *tables; /* NULL: none yet, or no cache */
 	unsigned int n_decisions;
+	const struct ipsec_cache_rt *fetched; /* the SA whose lines were prefetched last */
 
 	uint16_t ip_id; /* of outer IPv4 headers */
 	uint32_t random; /* xorshift */
@@ -125,7 +126,7 @@ ipsec_job_nonce(
 static inline void
 ipsec_prefetch_key(const struct ipsec_cache_rt *rt)
 {
-	const uint8_t *key = (const uint8_t *)rt->key;
+	const uint8_t *key = rt->tail; /* where rt->key points, without having to read it */
 
 	rte_prefetch0(key);
 	rte_prefetch0(key + 64);
