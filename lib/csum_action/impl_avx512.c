@@ -5,12 +5,14 @@
 /* x86 with AVX-512 (VL, BW, VNNI) and VPCLMULQDQ: sums and CRC in 64 bytes, tails by masked loads.
  */
 
+#include <rte_branch_prediction.h>
+
 #include "csum_action/crc32c_x86.h"
 #include "csum_action/impl_list.h"
 
 #define AVX512_TARGET \
 	__attribute__((target( \
-		"avx2,avx512f,avx512bw,avx512vl,avx512vnni,vpclmulqdq,bmi2,sse4.2,pclmul")))
+		"avx2,bmi,avx512f,avx512bw,avx512vl,avx512vnni,vpclmulqdq,bmi2,sse4.2,pclmul")))
 #define ALIGN_MIN 768 /* from here on it pays to reach a cache line first */
 
 /* Bytes p[0..len), len <= 64, then zeros. Bytes beyond are not touched. */
@@ -37,11 +39,26 @@ add_64(__m512i sum, const uint8_t *p)
 	return add_words(sum, _mm512_loadu_si512(p));
 }
 
+/*
+ * The same words at any place of the vector, in one access: what lies in one cache line is read as
+ * the whole line, or the hardware would touch the next one too.
+ */
+static __rte_always_inline AVX512_TARGET __m512i
+load_words(const uint8_t *p, size_t len)
+{
+	size_t off = (uintptr_t)p & 63;
+
+	if (likely(off + len <= 64 && (off & 1) == 0))
+		return _mm512_maskz_loadu_epi8(
+			_bzhi_u64(UINT64_MAX, (unsigned int)len) << off, p - off);
+	return load_some(p, len);
+}
+
 /* len <= 64 */
 static __rte_always_inline AVX512_TARGET uint64_t
 sum_short(const uint8_t *p, size_t len)
 {
-	__m512i x = load_some(p, len);
+	__m512i x = load_words(p, len);
 	__m256i y;
 	__m128i z;
 

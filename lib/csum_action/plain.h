@@ -37,7 +37,7 @@ static_assert(offsetof(struct packet_view, stop) == offsetof(struct packet_view,
 static __rte_always_inline uint64_t
 plain_word(const uint8_t *p)
 {
-	uint32_t w;
+	uint64_t w;
 
 	memcpy(&w, p, sizeof(w));
 	return w;
@@ -71,9 +71,13 @@ plain_fits(const uint8_t *l4, uint32_t len, uint8_t proto)
 static __rte_always_inline void
 plain_ipv4_header(uint8_t *ip)
 {
-	uint64_t sum = plain_word(ip) + plain_word(ip + 4) + plain_word(ip + 12) +
-		plain_word(ip + 16) + plain_half(ip + 8);
+	uint64_t sum = plain_word(ip), addresses = plain_word(ip + 12), half = plain_half(ip + 8);
 
+	/* carries come in again at the other end */
+	sum += addresses;
+	sum += sum < addresses;
+	sum += half;
+	sum += sum < half;
 	plain_store(ip + 10, (uint16_t)~csum_fold(sum));
 }
 
@@ -139,11 +143,12 @@ plain(const struct action_burst *burst, uint64_t mask, uint32_t flags)
 	const struct packet_view *views = burst->vector->views;
 	struct rte_mbuf *const *pkts = burst->pkts;
 	uint64_t others = 0;
-	unsigned int i;
 
-	packet_mask_for_each (i, mask) {
+	for (; mask != 0; mask &= mask - 1) {
+		size_t i = (size_t)__builtin_ctzll(mask);
+
 		if (unlikely(!plain_one(pkts[i], &views[i], ip, udp, tcp)))
-			others |= UINT64_C(1) << i;
+			others |= mask & -mask;
 	}
 	return others;
 }
