@@ -103,14 +103,6 @@ open_all(struct burst *b, struct packet_vector *vector, uint64_t esp, struct ips
 
 /* --- out --- */
 
-static uint8_t
-ttl_of(const struct burst *b, unsigned int i)
-{
-	const uint8_t *l3 = rte_pktmbuf_mtod_offset(b->pkts[i], uint8_t *, b->views[i].l3_off);
-
-	return b->views[i].l3 == PACKET_L3_IPV4 ? l3[8] : l3[7];
-}
-
 /* Sealed packets are sent; whose neighbour is not known waits for it. */
 static void
 send_sealed(struct burst *b, const struct route_hop *hop, unsigned int i)
@@ -189,40 +181,48 @@ seal_fragments(struct burst *b, unsigned int i, const struct ipsec_cache_decisio
 	ip_burst_finish(&sub, &vector);
 }
 
-/* True if the packet is ready to be sealed by this worker now; else it has gone another way. */
-static bool
+static inline void
+decrement(const struct burst *b, const struct packet_view *view, uint8_t *l3)
+{
+	if (unlikely(b->own))
+		return;
+	if (likely(view->l3 == PACKET_L3_IPV4))
+		ip4_decrement_ttl((struct rte_ipv4_hdr *)l3);
+	else
+		l3[7]--;
+}
+
+/* It does not fit the tunnel: fragmented, or its sender is told. */
+static void __rte_noinline
+too_long(struct burst *b, unsigned int i, const struct ipsec_cache_decision *d, uint8_t *l3)
+{
+	const struct packet_view *view = &b->views[i];
+
+	if (view->l3 == PACKET_L3_IPV6 || (l3[6] & RTE_IPV4_HDR_DF_FLAG >> 8) != 0) {
+		ip_burst_too_big(b, i, d->mtu);
+		return;
+	}
+	decrement(b, view, l3);
+	seal_fragments(b, i, d);
+}
+
+/* True if the packet is ready to be sealed now; else it has gone another way. */
+static inline bool
 ready_to_seal(struct burst *b, unsigned int i, const struct ipsec_cache_decision *d)
 {
 	const struct packet_view *view = &b->views[i];
-	unsigned int home;
-	uint8_t *l3;
+	uint8_t *l3 = rte_pktmbuf_mtod_offset(b->pkts[i], uint8_t *, view->l3_off);
 
-	if (unlikely(!b->own && ttl_of(b, i) <= 1)) {
+	if (unlikely(l3[view->l3 == PACKET_L3_IPV4 ? 8 : 7] <= 1 && !b->own)) {
 		ip_burst_slow(b, i, WHY_TTL);
 		return false;
 	}
-	home = ipsec_cache_home(b->worker->ipsec, d);
-	if (unlikely(home != b->worker->id)) {
-		hand_over(b, i, home, b->own ? REPLY_OWN : REPLY_SEAL);
-		return false;
-	}
-	l3 = rte_pktmbuf_mtod_offset(b->pkts[i], uint8_t *, view->l3_off);
-	if (unlikely(view->l3_end - view->l3_off > d->mtu) &&
-		(view->l3 == PACKET_L3_IPV6 || (l3[6] & RTE_IPV4_HDR_DF_FLAG >> 8) != 0)) {
-		ip_burst_too_big(b, i, d->mtu);
+	if (unlikely(view->l3_end - view->l3_off > d->mtu)) {
+		too_long(b, i, d, l3);
 		return false;
 	}
 	burst_trim(b->pkts[i], view->l3_end);
-	if (likely(!b->own)) {
-		if (view->l3 == PACKET_L3_IPV4)
-			ip4_decrement_ttl((struct rte_ipv4_hdr *)l3);
-		else
-			l3[7]--;
-	}
-	if (unlikely(view->l3_end - view->l3_off > d->mtu)) {
-		seal_fragments(b, i, d);
-		return false;
-	}
+	decrement(b, view, l3);
 	return true;
 }
 
@@ -231,9 +231,9 @@ static void
 ask_policy(struct burst *b, struct packet_vector *vector, struct ipsec_cache_rt *const *by,
 	uint32_t in_ifindex)
 {
-	const struct ipsec_cache_decision *d[PACKET_VECTOR_MAX];
-	uint64_t all = b->v4 | b->v6, seal = 0;
-	unsigned int i;
+	const struct ipsec_cache_decision *d[PACKET_VECTOR_MAX], *last = NULL;
+	uint64_t all = b->v4 | b->v6, ours = 0, seal = 0;
+	unsigned int i, home = 0;
 
 	ipsec_cache_decide(b->worker->ipsec, vector, all, by, in_ifindex, d);
 	packet_mask_for_each (i, all) {
@@ -241,28 +241,45 @@ ask_policy(struct burst *b, struct packet_vector *vector, struct ipsec_cache_rt 
 
 		if (d[i]->action == IPSEC_CACHE_ROUTE)
 			continue;
-		b->v4 &= ~bit;
-		b->v6 &= ~bit;
-		if (unlikely(d[i]->action == IPSEC_CACHE_DROP))
+		ours |= bit;
+		if (unlikely(d[i]->action == IPSEC_CACHE_DROP)) {
 			drop_for(b, i, d[i]->error);
+			continue;
+		}
+		if (d[i] != last)
+			home = ipsec_cache_home(b->worker->ipsec, d[i]);
+		last = d[i];
+		if (unlikely(home != b->worker->id))
+			hand_over(b, i, home, b->own ? REPLY_OWN : REPLY_SEAL);
 		else if (likely(ready_to_seal(b, i, d[i])))
 			seal |= bit;
 	}
+	b->v4 &= ~ours;
+	b->v6 &= ~ours;
 	if (seal != 0)
 		seal_all(b, vector, seal, d);
+}
+
+static void
+open_and_ask(struct burst *b, struct packet_vector *vector, uint64_t esp, uint32_t in_ifindex)
+{
+	struct ipsec_cache_rt *by[PACKET_VECTOR_MAX] = { NULL };
+
+	open_all(b, vector, esp, by);
+	if ((b->v4 | b->v6) != 0)
+		ask_policy(b, vector, by, in_ifindex);
 }
 
 void
 ip_esp_burst(struct burst *b, struct packet_vector *vector, uint32_t in_ifindex)
 {
-	struct ipsec_cache_rt *by[PACKET_VECTOR_MAX] = { NULL };
-	uint64_t esp = esp_of(b, b->v4 | b->v6);
+	uint64_t all = b->v4 | b->v6, esp = esp_of(b, all);
 
 	ipsec_cache_begin(b->worker->ipsec);
 	if (esp != 0)
-		open_all(b, vector, esp, by);
-	if ((b->v4 | b->v6) != 0)
-		ask_policy(b, vector, esp != 0 ? by : NULL, in_ifindex);
+		open_and_ask(b, vector, esp, in_ifindex);
+	else if (all != 0)
+		ask_policy(b, vector, NULL, in_ifindex);
 }
 
 /* --- from elsewhere --- */
