@@ -61,7 +61,7 @@ chain_header(const struct tc_block *at)
 
 	tcm.tcm_family = AF_UNSPEC;
 	tcm.tcm_ifindex = (int)at->ifindex;
-	tcm.tcm_parent = TC_H_MAJ(at->parent);
+	tcm.tcm_parent = at->shared != NULL ? at->parent : TC_H_MAJ(at->parent);
 	return tcm;
 }
 

@@ -22,10 +22,19 @@ static const struct netlink_attr_policy qdisc_policy[] = {
 	{ TCA_OPTIONS, "TCA_OPTIONS", NETLINK_ATTR_BINARY, 0, 0 },
 	{ TCA_RATE, "TCA_RATE", NETLINK_ATTR_REFUSED },
 	{ TCA_STAB, "TCA_STAB", NETLINK_ATTR_REFUSED },
-	{ TCA_INGRESS_BLOCK, "TCA_INGRESS_BLOCK", NETLINK_ATTR_REFUSED },
-	{ TCA_EGRESS_BLOCK, "TCA_EGRESS_BLOCK", NETLINK_ATTR_REFUSED },
+	{ TCA_INGRESS_BLOCK, "TCA_INGRESS_BLOCK", NETLINK_ATTR_U32 },
+	{ TCA_EGRESS_BLOCK, "TCA_EGRESS_BLOCK", NETLINK_ATTR_U32 },
 	{ TCA_HW_OFFLOAD, "TCA_HW_OFFLOAD", NETLINK_ATTR_REFUSED },
 	{ TCA_DUMP_INVISIBLE, "TCA_DUMP_INVISIBLE", NETLINK_ATTR_FLAG },
+};
+
+/* Of each block of a qdisc. */
+static const struct {
+	uint16_t attr;
+	const char *name;
+} sharing[TC_QDISC_BLOCKS] = {
+	{ TCA_INGRESS_BLOCK, "Ingress" },
+	{ TCA_EGRESS_BLOCK, "Egress" },
 };
 
 /* Messages. */
@@ -108,6 +117,12 @@ qdisc_put(struct netlink_put *put, const struct netlink_dev *dev, const struct t
 	if (q->kind->put != NULL)
 		q->kind->put(put, q);
 	netlink_put_u8(put, TCA_HW_OFFLOAD, 0);
+	for (unsigned int i = 0; i < TC_QDISC_BLOCKS; i++) {
+		uint32_t index = tc_block_shared_index(&q->blocks[i]);
+
+		if (index != 0)
+			netlink_put_u32(put, sharing[i].attr, index);
+	}
 	tc_queues_put_stats(put, &counts);
 }
 
@@ -205,6 +220,8 @@ qdisc_change(struct netlink_request *req, struct qdisc_request *r)
 	unsigned int first, end;
 	int ret;
 
+	if (r->tb[TCA_INGRESS_BLOCK] != NULL || r->tb[TCA_EGRESS_BLOCK] != NULL)
+		return netlink_fail(req, -EOPNOTSUPP, NULL, "Change of blocks is not supported");
 	if (r->tb[TCA_OPTIONS] != NULL) {
 		if (q->kind->parse == NULL || q->kind->fixed)
 			return netlink_fail(req, -EINVAL, r->tb[TCA_OPTIONS],
@@ -284,7 +301,7 @@ graft_swap(struct netlink_request *req, struct qdisc_request *r, struct tc_qdisc
 
 	if (old != NULL)
 		qdisc_notify(req, RTM_DELQDISC, 0, &r->dev, old);
-	tc_qdisc_publish(q);
+	tc_qdisc_publish(q, old);
 	tc_changed(req->server);
 	if (q->kind->ingress) {
 		device->ingress = q;
@@ -324,6 +341,25 @@ graft(struct netlink_request *req, struct qdisc_request *r, struct tc_qdisc *q, 
 }
 
 static int
+create_shared(struct netlink_request *req, const struct qdisc_request *r, struct tc_qdisc *q)
+{
+	for (unsigned int i = 0; i < TC_QDISC_BLOCKS; i++) {
+		const struct nlattr *attr = r->tb[sharing[i].attr];
+
+		if (attr == NULL)
+			continue;
+		q->shared[i] = mnl_attr_get_u32(attr);
+		if (q->shared[i] == 0)
+			return netlink_fail(
+				req, -EINVAL, attr, "%s block index cannot be 0", sharing[i].name);
+		if (i >= q->kind->shareable)
+			return netlink_fail(req, -EOPNOTSUPP, attr,
+				"%s block sharing is not supported", sharing[i].name);
+	}
+	return 0;
+}
+
+static int
 qdisc_create(struct netlink_request *req, struct qdisc_request *r)
 {
 	const struct tc_qdisc_kind *kind;
@@ -342,7 +378,9 @@ qdisc_create(struct netlink_request *req, struct qdisc_request *r)
 		r->parent != NULL ? (int)TC_H_MIN(r->tcm->tcm_parent) - 1 : -1);
 	if (q == NULL)
 		return netlink_fail(req, -ENOMEM, NULL, "No memory for a qdisc");
-	if (kind->parse != NULL)
+	if ((ret = create_shared(req, r, q)) != 0)
+		;
+	else if (kind->parse != NULL)
 		ret = kind->parse(req, &r->dev, r->tb[TCA_OPTIONS], NULL, &q->queueing);
 	else if (r->tb[TCA_OPTIONS] != NULL && mnl_attr_get_payload_len(r->tb[TCA_OPTIONS]) > 0)
 		ret = netlink_fail(req, -EINVAL, r->tb[TCA_OPTIONS],

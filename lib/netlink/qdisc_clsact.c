@@ -70,6 +70,7 @@ ingress_block(struct netlink_request *req, struct tc_qdisc *q, uint32_t parent)
 static struct tc_qdisc_kind clsact_kind = {
 	.name = "clsact",
 	.ingress = true,
+	.shareable = 2,
 	.create = clsact_create,
 	.block = clsact_block,
 	.put = clsact_put,
@@ -79,6 +80,7 @@ TC_REGISTER_QDISC_KIND(clsact_kind);
 static struct tc_qdisc_kind ingress_kind = {
 	.name = "ingress",
 	.ingress = true,
+	.shareable = 1,
 	.create = ingress_create,
 	.block = ingress_block,
 	.put = clsact_put,

@@ -431,6 +431,14 @@ device_of(const struct nlmsghdr *nlh)
 	}
 }
 
+/* Filters and chains of blocks that qdiscs share have no device. */
+static bool
+on_shared_block(const struct nlmsghdr *nlh)
+{
+	return (nlh->nlmsg_type == RTM_NEWTFILTER || nlh->nlmsg_type == RTM_NEWCHAIN) &&
+		device_of(nlh) == TCM_IFINDEX_MAGIC_BLOCK;
+}
+
 /* Devices that objects stand on must be in the file themselves. */
 static int
 check_devices(struct restore *r, const struct image *image)
@@ -443,7 +451,7 @@ check_devices(struct restore *r, const struct image *image)
 		uint32_t ifindex = device_of(nlh);
 
 		if (nlh->nlmsg_type == RTM_NEWLINK || nlh->nlmsg_type == RTM_NEWROUTE ||
-			nlh->nlmsg_type == RTM_NEWACTION ||
+			nlh->nlmsg_type == RTM_NEWACTION || on_shared_block(nlh) ||
 			netlink_devmap_find(image->devmap, ifindex) != 0)
 			continue;
 		r->number = nlh->nlmsg_seq;

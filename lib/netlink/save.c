@@ -42,7 +42,7 @@ static const struct part route_part = { RTM_NEWROUTE, sizeof(struct rtmsg),
 static const struct part neigh_part = { RTM_NEWNEIGH, sizeof(struct ndmsg),
 	{ NDA_DST, NDA_LLADDR, NDA_PROTOCOL } };
 static const struct part qdisc_part = { RTM_NEWQDISC, sizeof(struct tcmsg),
-	{ TCA_KIND, TCA_OPTIONS } };
+	{ TCA_KIND, TCA_OPTIONS, TCA_INGRESS_BLOCK, TCA_EGRESS_BLOCK } };
 static const struct part chain_part = { RTM_NEWCHAIN, sizeof(struct tcmsg), { TCA_CHAIN } };
 static const struct part action_part = { RTM_NEWACTION, sizeof(struct tcamsg), { TCA_ROOT_TAB } };
 static const struct part filter_part = { RTM_NEWTFILTER, sizeof(struct tcmsg),
@@ -262,7 +262,9 @@ note_place(struct saver *s, const struct nlmsghdr *nlh, uint32_t ifindex, uint32
 			return 0;
 	if (reserve(&s->places, &s->places_room, s->n_places + 1, sizeof(*s->places)) != 0)
 		return -ENOMEM;
-	s->places[s->n_places++] = (struct place){ ifindex, parent, block->block };
+	s->places[s->n_places++] = block->shared != NULL
+		? (struct place){ block->ifindex, block->parent, block->block }
+		: (struct place){ ifindex, parent, block->block };
 	return 0;
 }
 

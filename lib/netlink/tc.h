@@ -27,6 +27,7 @@
 
 struct tc_device;
 struct tc_qdisc;
+struct tc_shared;
 
 /* A block of filters and where it hangs, as filter messages name it. */
 struct tc_block {
@@ -34,6 +35,7 @@ struct tc_block {
 	struct classifier_hook *hook; /* where packets meet it */
 	uint32_t ifindex;
 	uint32_t parent; /* tcm_parent as the last filter request named it */
+	struct tc_shared *shared; /* with other qdiscs, or NULL */
 };
 
 #define TC_QDISC_BLOCKS 2
@@ -55,6 +57,7 @@ struct tc_qdisc_kind {
 	bool ingress; /* stands at TC_H_INGRESS */
 	bool root_only; /* cannot stand on one queue of mq */
 	bool fixed; /* Linux has no change operation for it */
+	unsigned int shareable; /* blocks that others may have as well, from the first */
 	/*
 	 * Checks TCA_OPTIONS (NULL: absent) and fills in what the schedulers are to have; `old` is
 	 * what they have, NULL when the qdisc is new. NULL: the kind does not queue and takes no
@@ -85,6 +88,7 @@ struct tc_qdisc {
 	int queue; /* of mq that it stands on; -1: all queues of the device */
 	struct tc_queueing queueing;
 	struct tc_block blocks[TC_QDISC_BLOCKS];
+	uint32_t shared[TC_QDISC_BLOCKS]; /* numbers asked for, 0: one of its own */
 };
 
 void tc_qdisc_kind_register(struct tc_qdisc_kind *kind);

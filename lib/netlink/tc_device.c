@@ -23,6 +23,7 @@ struct tc_state {
 	uint32_t autohandle;
 	uint64_t generation; /* of qdiscs and actions */
 	TAILQ_HEAD(, tc_device) devices;
+	struct tc_shared_list shared;
 };
 
 static STAILQ_HEAD(, tc_qdisc_kind) kinds = STAILQ_HEAD_INITIALIZER(kinds);
@@ -43,51 +44,6 @@ tc_qdisc_kind_find(const char *name)
 		if (strcmp(kind->name, name) == 0)
 			return kind;
 	return NULL;
-}
-
-/* Blocks. */
-
-void
-tc_qdisc_publish(const struct tc_qdisc *q)
-{
-	for (unsigned int i = 0; i < TC_QDISC_BLOCKS; i++)
-		if (q->blocks[i].block != NULL)
-			classifier_hook_set(q->blocks[i].hook, q->blocks[i].block);
-}
-
-/* Takes the blocks out of hooks that still have them and gives them back. */
-static void
-qdisc_blocks_destroy(struct tc_qdisc *q)
-{
-	for (unsigned int i = 0; i < TC_QDISC_BLOCKS; i++) {
-		struct tc_block *b = &q->blocks[i];
-
-		if (b->block == NULL)
-			continue;
-		if (classifier_hook_block(b->hook) == b->block)
-			classifier_hook_set(b->hook, NULL);
-		classifier_block_put(b->block);
-		b->block = NULL;
-	}
-}
-
-int
-tc_qdisc_blocks_create(struct netlink_request *req, const struct netlink_dev *dev,
-	struct tc_qdisc *q, struct classifier_hook *const *hooks, unsigned int n)
-{
-	for (unsigned int i = 0; i < n; i++) {
-		struct tc_block *b = &q->blocks[i];
-		int ret = classifier_block_create(req->conf->classifier, &b->block);
-
-		if (ret != 0) {
-			b->block = NULL;
-			return netlink_fail(req, ret, NULL, "No memory for a block of filters");
-		}
-		b->hook = hooks[i];
-		b->ifindex = dev->ifindex;
-		b->parent = q->handle;
-	}
-	return 0;
 }
 
 /* Devices and the qdiscs they come with. */
@@ -113,7 +69,7 @@ tc_qdisc_free(struct tc_qdisc *q)
 {
 	if (q == NULL)
 		return;
-	qdisc_blocks_destroy(q);
+	tc_qdisc_blocks_destroy(q);
 	free(q);
 }
 
@@ -331,41 +287,12 @@ tc_autohandle(struct netlink_server *server, const struct tc_device *device)
 	return 0;
 }
 
-/* Where filters of a tcmsg stand. */
-int
-tc_block_find(
-	struct netlink_request *req, const struct tcmsg *tcm, bool dump, struct tc_block **block)
+struct tc_shared_list *
+tc_shared_list(struct netlink_server *server)
 {
-	const struct tc_state *state = netlink_family_state(req->server, &tc_family);
-	uint32_t parent = tcm->tcm_parent;
-	struct tc_device *device;
-	struct netlink_dev dev;
-	struct tc_qdisc *q;
-	int ret;
+	struct tc_state *state = netlink_family_state(server, &tc_family);
 
-	if ((uint32_t)tcm->tcm_ifindex == TCM_IFINDEX_MAGIC_BLOCK)
-		return netlink_fail(req, -EOPNOTSUPP, NULL, "Shared blocks are not supported");
-	/* Filters come by the million: a device is looked at the first time only. */
-	device = req->devmap == NULL ? device_known(state, (uint32_t)tcm->tcm_ifindex) : NULL;
-	if (device == NULL &&
-		(ret = netlink_dev_by_index(req, (uint32_t)tcm->tcm_ifindex, &dev)) != 0)
-		return ret;
-	if (device == NULL && (device = tc_device_get(req->server, &dev)) == NULL)
-		return netlink_fail(req, -ENOMEM, NULL, "No memory for the device's qdiscs");
-	q = parent == 0 ? device->root : tc_qdisc_lookup(device, TC_H_MAJ(parent));
-	if (q == NULL)
-		return dump ? -ENOENT
-			    : netlink_fail(req, -EINVAL, NULL, "Parent Qdisc doesn't exists");
-	if (q->kind->block == NULL)
-		return dump ? -ENOENT : netlink_fail(req, -EINVAL, NULL, "Qdisc not classful");
-	if (parent == 0)
-		parent = q->handle;
-	*block = q->kind->block(req, q, parent);
-	if (*block == NULL)
-		return -EOPNOTSUPP;
-	if (!dump)
-		(*block)->parent = parent;
-	return 0;
+	return &state->shared;
 }
 
 void
@@ -399,6 +326,7 @@ tc_create(struct netlink_server *server, void **out)
 	state->autohandle = QDISC_AUTOHANDLE_FIRST;
 	state->generation = 1;
 	TAILQ_INIT(&state->devices);
+	LIST_INIT(&state->shared);
 	*out = state;
 	return 0;
 }

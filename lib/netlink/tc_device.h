@@ -36,8 +36,16 @@ const struct tc_qdisc_kind *tc_default_root_kind(const struct netlink_dev *dev);
 struct tc_qdisc *tc_qdisc_alloc(struct tc_device *device, const struct tc_qdisc_kind *kind,
 	uint32_t handle, uint32_t parent, int queue);
 void tc_qdisc_free(struct tc_qdisc *q);
-/* Puts its blocks into their hooks. */
-void tc_qdisc_publish(const struct tc_qdisc *q);
+
+/* tc_block.c */
+LIST_HEAD(tc_shared_list, tc_shared);
+struct tc_shared_list *tc_shared_list(struct netlink_server *server);
+/* Puts its blocks into their hooks, which are no longer those of `old` (or NULL) then. */
+void tc_qdisc_publish(const struct tc_qdisc *q, struct tc_qdisc *old);
+/* Takes them out of hooks that are still q's, and gives them back. */
+void tc_qdisc_blocks_destroy(struct tc_qdisc *q);
+/* The number by which qdiscs share the block, or 0. */
+uint32_t tc_block_shared_index(const struct tc_block *block);
 /* A pfifo_fast for each queue, as mq has them; their queueing is what the schedulers have. */
 struct tc_qdisc **
 tc_leaves_create(struct tc_device *device, const struct netlink_dev *dev, uint32_t handle);

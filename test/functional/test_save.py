@@ -199,6 +199,22 @@ def test_restored_shows_the_same(rich, prompting, directory):
     assert everything(other.program) == everything(rich.program)
 
 
+def test_shared_blocks(prompting, directory):
+    one, two = prompting(), prompting()
+    for line in ("qdisc add dev p0 ingress_block 7 egress_block 8 clsact", "qdisc add dev p1 ingress_block 7 ingress",
+                 "chain add block 7 chain 3", "filter add block 7 pref 1 matchall action goto chain 3",
+                 "filter add block 7 chain 3 pref 1 protocol ip flower ip_proto udp action drop",
+                 "filter add block 8 pref 1 matchall action pass"):
+        one.program.tc(line)
+    state = one.state(directory / "s")
+    assert two.answer(f"restore {directory / 's'}").startswith("Restored ")
+    assert two.state(directory / "t") == state
+    assert everything(two.program) == everything(one.program)
+    assert "ip_proto udp" in two.program.tc("filter show block 7").stdout
+    two.program.tc("qdisc del dev p0 clsact")
+    assert "ip_proto udp" in two.program.tc("filter show block 7").stdout
+
+
 def test_restore_takes_the_place_of_what_is_there(rich, prompting, directory):
     state = rich.state(directory / "s")
     other = prompting(options=QUEUES)

@@ -106,6 +106,31 @@ redirect_in_a_circle_ends_in_a_named_drop(void **state)
 }
 
 static void
+a_shared_block_rules_over_its_ports(void **state)
+{
+	(void)state;
+	dataplane_command("tc qdisc add dev p0 ingress_block 5 clsact");
+	dataplane_command("tc qdisc add dev p1 ingress_block 5 clsact");
+	dataplane_command("tc filter add block 5 pref 1 protocol ip flower indev p1 action drop");
+	dataplane_command("tc filter add block 5 pref 2 protocol ip flower action mirred egress "
+			  "redirect dev p2");
+	dataplane_inject(0, broken, sizeof(broken));
+	dataplane_inject(1, broken, sizeof(broken));
+	dataplane_turn();
+	dataplane_expect(2, broken, sizeof(broken));
+	dataplane_expect_nothing();
+	assert_int_equal(dataplane_drops((enum drop_reason)CLASSIFIER_DROP_SHOT), 1);
+	/* One port leaves it, the other keeps it. */
+	dataplane_command("tc qdisc del dev p1 clsact");
+	dataplane_inject(0, broken, sizeof(broken));
+	dataplane_inject(1, broken, sizeof(broken));
+	dataplane_turn();
+	dataplane_expect(2, broken, sizeof(broken));
+	dataplane_expect(0, broken, sizeof(broken));
+	dataplane_expect_nothing();
+}
+
+static void
 prio_sends_the_first_band_first_by_filter(void **state)
 {
 	uint8_t low[sizeof(broken)], high[sizeof(broken)];
@@ -202,6 +227,7 @@ main(void)
 		T(mirror_sends_a_copy_that_later_changes_do_not_reach),
 		T(redirect_into_ingress_passes_that_ports_rules),
 		T(redirect_in_a_circle_ends_in_a_named_drop),
+		T(a_shared_block_rules_over_its_ports),
 		T(prio_sends_the_first_band_first_by_filter),
 		T(flowid_of_another_hook_chooses_no_band),
 		T(flower_and_goto_choose_the_action),

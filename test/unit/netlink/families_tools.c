@@ -437,6 +437,71 @@ filter_chains(void **state)
 }
 
 static void
+shared_blocks(void **state)
+{
+	struct families *f = begin();
+
+	(void)state;
+	RUN(0, "tc qdisc add dev p0 ingress_block 1 egress_block 2 clsact");
+	RUN(0, "tc qdisc add dev p1 ingress_block 1 ingress");
+	RUN(0, "tc qdisc show dev p0 ingress");
+	OUT_IS("qdisc clsact ffff: parent ffff:fff1 ingress_block 1 egress_block 2 \n");
+	RUN(0, "tc qdisc show dev p1 ingress");
+	OUT_IS("qdisc ingress ffff: parent ffff:fff1 ingress_block 1 ---------------- \n");
+	assert_ptr_equal(classifier_hook_block(&f->devs[0].ingress),
+		classifier_hook_block(&f->devs[1].ingress));
+	RUN(0, "tc filter add block 1 prio 1 protocol ip flower dst_ip 192.0.2.1 action drop");
+	RUN(0, "tc filter show block 1");
+	OUT_HAS("filter protocol ip pref 1 flower chain 0 handle 0x1");
+	/* By the device they are shown, and not changed. */
+	RUN(0, "tc filter show dev p1 ingress");
+	OUT_HAS("filter block 1 protocol ip pref 1 flower chain 0 handle 0x1");
+	RUN(2, "tc filter add dev p1 ingress prio 2 matchall action drop");
+	OUT_HAS("This filter block is shared. Please use the block index to manipulate");
+	RUN(2, "tc filter del dev p0 ingress prio 1");
+	OUT_HAS("This filter block is shared");
+	RUN(0, "tc filter show block 2");
+	OUT_IS("");
+	RUN(0, "tc chain add block 1 chain 5");
+	RUN(0, "tc chain show block 1");
+	OUT_IS("chain chain 0 \nchain chain 5 \n");
+	RUN(2, "tc filter add block 3 matchall action drop");
+	OUT_HAS("Block of given index was not found");
+	RUN(2, "tc chain add block 3 chain 1");
+	OUT_HAS("Block of given index was not found");
+	RUN(1, "tc filter show block 3");
+	OUT_HAS("Cannot find block \"3\"");
+	/* What is there keeps its blocks. */
+	RUN(0,
+		"tc filter replace block 1 prio 1 handle 1 protocol ip flower dst_ip 192.0.2.1 "
+		"action pass");
+	RUN(2, "tc qdisc change dev p1 ingress_block 2 ingress");
+	OUT_HAS("Change of blocks is not supported");
+	RUN(0, "tc qdisc del dev p1 ingress");
+	RUN(0, "tc qdisc add dev p1 ingress_block 1 egress_block 1 clsact");
+	assert_non_null(classifier_hook_block(&f->devs[1].ingress));
+	assert_ptr_equal(classifier_hook_block(&f->devs[1].ingress),
+		classifier_hook_block(&f->devs[1].egress));
+	RUN(0, "tc qdisc del dev p0 clsact");
+	assert_null(classifier_hook_block(&f->devs[0].ingress));
+	RUN(2, "tc filter add block 2 matchall action drop");
+	RUN(0, "tc filter show block 1");
+	OUT_HAS("dst_ip 192.0.2.1");
+	/* With its last qdisc it goes. */
+	RUN(0, "tc qdisc del dev p1 clsact");
+	RUN(0, "tc qdisc add dev p1 ingress_block 1 ingress");
+	RUN(0, "tc filter show block 1");
+	OUT_IS("");
+	RUN(2, "tc qdisc add dev p0 ingress_block 1 egress_block 1 ingress");
+	OUT_HAS("Egress block sharing is not supported");
+	RUN(2, "tc qdisc add dev p0 root ingress_block 1 pfifo");
+	OUT_HAS("Ingress block sharing is not supported");
+	RUN(0, "tc qdisc show dev p0");
+	assert_null(strstr(out, "clsact"));
+	families_destroy(f);
+}
+
+static void
 filter_offload_flags(void **state)
 {
 	struct families *f = begin();
@@ -646,6 +711,7 @@ main(void)
 		cmocka_unit_test(flower),
 		cmocka_unit_test(filter_prio),
 		cmocka_unit_test(filter_chains),
+		cmocka_unit_test(shared_blocks),
 		cmocka_unit_test(filter_offload_flags),
 		cmocka_unit_test(actions),
 		cmocka_unit_test(action_kinds),
