@@ -40,12 +40,19 @@ int
 netlink_local_request(struct netlink_server *server, const struct nlmsghdr *nlh,
 	const struct netlink_devmap *devmap, char why[NETLINK_WHY_MAX])
 {
-	const struct netlink_handler *handler =
-		netlink_handler_find(NETLINK_ROUTE, nlh->nlmsg_type);
+	return netlink_local_request_of(server, NETLINK_ROUTE, nlh, devmap, why);
+}
+
+int
+netlink_local_request_of(struct netlink_server *server, int protocol, const struct nlmsghdr *nlh,
+	const struct netlink_devmap *devmap, char why[NETLINK_WHY_MAX])
+{
+	const struct netlink_handler *handler = netlink_handler_find(protocol, nlh->nlmsg_type);
 	struct netlink_local local;
 	int ret;
 
 	netlink_local_init(&local, server, nlh, devmap);
+	local.client.protocol = protocol;
 	if (handler == NULL || handler->doit == NULL)
 		ret = netlink_fail(&local.req, -EOPNOTSUPP, NULL, "Such messages are not served");
 	else if (nlh->nlmsg_len < NLMSG_HDRLEN + handler->header)
@@ -81,12 +88,19 @@ int
 netlink_local_dump(struct netlink_server *server, const struct nlmsghdr *nlh,
 	int (*each)(void *arg, const struct nlmsghdr *nlh), void *arg, char why[NETLINK_WHY_MAX])
 {
-	const struct netlink_handler *handler =
-		netlink_handler_find(NETLINK_ROUTE, nlh->nlmsg_type);
+	return netlink_local_dump_of(server, NETLINK_ROUTE, nlh, each, arg, why);
+}
+
+int
+netlink_local_dump_of(struct netlink_server *server, int protocol, const struct nlmsghdr *nlh,
+	int (*each)(void *arg, const struct nlmsghdr *nlh), void *arg, char why[NETLINK_WHY_MAX])
+{
+	const struct netlink_handler *handler = netlink_handler_find(protocol, nlh->nlmsg_type);
 	struct netlink_local local;
 	int more, ret;
 
 	netlink_local_init(&local, server, nlh, NULL);
+	local.client.protocol = protocol;
 	do {
 		server->tx_len = 0;
 		server->tx_limit = sizeof(server->tx);

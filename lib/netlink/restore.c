@@ -79,6 +79,8 @@ message_at(const struct image *image, size_t off)
 static void
 image_free(struct image *image)
 {
+	if (image->data != NULL)
+		explicit_bzero(image->data, image->len); /* keys */
 	free(image->data);
 	free(image->devmap);
 }
@@ -170,7 +172,24 @@ is_part(uint16_t type)
 {
 	return type == RTM_NEWLINK || type == RTM_NEWADDR || type == RTM_NEWROUTE ||
 		type == RTM_NEWNEIGH || type == RTM_NEWQDISC || type == RTM_NEWCHAIN ||
-		type == RTM_NEWACTION || type == RTM_NEWTFILTER;
+		type == RTM_NEWACTION || type == RTM_NEWTFILTER || netlink_xfrm_is_part(type);
+}
+
+/* Of a message of either protocol. */
+static const struct netlink_handler *
+handler_of(uint16_t type)
+{
+	return netlink_xfrm_is_part(type)
+		? netlink_handler_find(NETLINK_XFRM, (uint16_t)(type - NETLINK_SAVE_XFRM))
+		: netlink_handler_find(NETLINK_ROUTE, type);
+}
+
+static const char *
+name_of(uint16_t type)
+{
+	return netlink_xfrm_is_part(type)
+		? netlink_type_name(NETLINK_XFRM, (uint16_t)(type - NETLINK_SAVE_XFRM))
+		: netlink_type_name(NETLINK_ROUTE, type);
 }
 
 static bool
@@ -275,7 +294,7 @@ check_message(struct restore *r, const struct nlmsghdr *nlh, size_t left)
 			left);
 	if (nlh->nlmsg_type == NLMSG_DONE)
 		return 0;
-	handler = netlink_handler_find(NETLINK_ROUTE, nlh->nlmsg_type);
+	handler = handler_of(nlh->nlmsg_type);
 	if (!is_part(nlh->nlmsg_type) || handler == NULL)
 		return fail(
 			r, -EINVAL, "messages of type %u are no part of a state", nlh->nlmsg_type);
@@ -450,9 +469,9 @@ check_devices(struct restore *r, const struct image *image)
 	{
 		uint32_t ifindex = device_of(nlh);
 
-		if (nlh->nlmsg_type == RTM_NEWLINK || nlh->nlmsg_type == RTM_NEWROUTE ||
-			nlh->nlmsg_type == RTM_NEWACTION || on_shared_block(nlh) ||
-			netlink_devmap_find(image->devmap, ifindex) != 0)
+		if (netlink_xfrm_is_part(nlh->nlmsg_type) || nlh->nlmsg_type == RTM_NEWLINK ||
+			nlh->nlmsg_type == RTM_NEWROUTE || nlh->nlmsg_type == RTM_NEWACTION ||
+			on_shared_block(nlh) || netlink_devmap_find(image->devmap, ifindex) != 0)
 			continue;
 		r->number = nlh->nlmsg_seq;
 		r->type = nlh->nlmsg_type;
@@ -588,6 +607,7 @@ clear(struct restore *r)
 	const struct netlink_action_kind *kind = NULL;
 	int ret;
 
+	netlink_xfrm_clear(r->server);
 	clear_routes(conf->route);
 	clear_neighs(conf->route);
 	if ((ret = clear_qdiscs(r)) != 0)
@@ -747,6 +767,8 @@ apply_message(struct restore *r, const struct image *image, struct nlmsghdr *nlh
 	r->type = nlh->nlmsg_type;
 	if (nlh->nlmsg_type == RTM_NEWLINK)
 		return link_restore(r, image, nlh);
+	if (netlink_xfrm_is_part(nlh->nlmsg_type))
+		return netlink_xfrm_restore(r->server, nlh, image->devmap, r->why);
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | request_flags(nlh);
 	return netlink_local_request(r->server, nlh, image->devmap, r->why);
 }
@@ -757,6 +779,7 @@ apply(struct restore *r, const struct image *image, unsigned int *lost)
 {
 	char first[NETLINK_WHY_MAX] = "";
 	struct nlmsghdr *nlh;
+	bool defaults = false;
 	size_t off;
 	int ret;
 
@@ -764,6 +787,7 @@ apply(struct restore *r, const struct image *image, unsigned int *lost)
 		stage_begin(r, stage);
 		FOREACH_MESSAGE(image, off, nlh)
 		{
+			defaults |= netlink_xfrm_is_default(nlh->nlmsg_type);
 			if (stage_of(nlh) != stage || (ret = apply_message(r, image, nlh)) == 0)
 				continue;
 			if (lost == NULL)
@@ -772,6 +796,8 @@ apply(struct restore *r, const struct image *image, unsigned int *lost)
 				strlcpy(first, r->why, sizeof(first));
 		}
 	}
+	if (!defaults)
+		netlink_xfrm_finish(r->server);
 	strlcpy(r->why, first, sizeof(r->why));
 	return 0;
 }
@@ -781,7 +807,7 @@ static int
 report(struct restore *r, int err, const char *path)
 {
 	struct netlink_saved *saved = r->saved;
-	const char *type = netlink_type_name(NETLINK_ROUTE, r->type);
+	const char *type = name_of(r->type);
 
 	saved->left = 0;
 	if (r->number == 0)

@@ -432,6 +432,14 @@ save_filters(struct saver *s, char why[NETLINK_WHY_MAX])
 	return ret;
 }
 
+/* SAs and policies. */
+
+static int
+xfrm_each(void *arg, struct nlmsghdr *nlh)
+{
+	return write_message(arg, nlh);
+}
+
 /* The whole. */
 
 static int
@@ -445,9 +453,9 @@ save_objects(struct saver *s, char why[NETLINK_WHY_MAX])
 	for (size_t i = 0; i < s->n_places; i++)
 		if ((ret = tc_dump(s, RTM_GETCHAIN, &s->places[i], chain_each, why)) != 0)
 			return ret;
-	if ((ret = save_actions(s, why)) != 0)
+	if ((ret = save_actions(s, why)) != 0 || (ret = save_filters(s, why)) != 0)
 		return ret;
-	return save_filters(s, why);
+	return netlink_xfrm_save(s->server, xfrm_each, s, why);
 }
 
 static bool

@@ -19,6 +19,8 @@
  *   RTM_NEWCHAIN  of each chain that `tc chain add` made
  *   RTM_NEWACTION of each action that `tc actions add` made, one a message
  *   RTM_NEWTFILTER of each filter, by rank (classifier_rule_rank()) within its priority
+ *   XFRM_MSG_NEWPOLICY, XFRM_MSG_NEWSA of each policy and SA, then XFRM_MSG_SETDEFAULT if not all
+ *                 is accepted; with NETLINK_SAVE_XFRM added to their types, which are rtnetlink's
  *   NLMSG_DONE    its absence says that the end is missing
  *
  * They are the answers of the dump handlers without what is not state: statistics, ages, carrier.
@@ -39,6 +41,7 @@
 
 #define NETLINK_SAVE_MAGIC "millrace" /* 8 bytes, without a NUL */
 #define NETLINK_SAVE_VERSION 1
+#define NETLINK_SAVE_XFRM 0x1000
 
 struct netlink_save_header {
 	char magic[8];
@@ -65,6 +68,26 @@ int netlink_local_request(struct netlink_server *server, const struct nlmsghdr *
  */
 int netlink_local_dump(struct netlink_server *server, const struct nlmsghdr *nlh,
 	int (*each)(void *arg, const struct nlmsghdr *nlh), void *arg, char why[NETLINK_WHY_MAX]);
+
+/* The same of another protocol than NETLINK_ROUTE. */
+int netlink_local_request_of(struct netlink_server *server, int protocol,
+	const struct nlmsghdr *nlh, const struct netlink_devmap *devmap, char why[NETLINK_WHY_MAX]);
+int netlink_local_dump_of(struct netlink_server *server, int protocol, const struct nlmsghdr *nlh,
+	int (*each)(void *arg, const struct nlmsghdr *nlh), void *arg, char why[NETLINK_WHY_MAX]);
+
+/*
+ * xfrm_save.c. save: each() gets every message as the file has it. restore: makes what one says.
+ * clear: nothing is left; where there were policies everything is blocked until a SETDEFAULT, or
+ * finish, which is for files without one.
+ */
+bool netlink_xfrm_is_part(uint16_t type);
+bool netlink_xfrm_is_default(uint16_t type);
+int netlink_xfrm_save(struct netlink_server *server, int (*each)(void *arg, struct nlmsghdr *nlh),
+	void *arg, char why[NETLINK_WHY_MAX]);
+void netlink_xfrm_clear(struct netlink_server *server);
+int netlink_xfrm_restore(struct netlink_server *server, struct nlmsghdr *nlh,
+	const struct netlink_devmap *devmap, char why[NETLINK_WHY_MAX]);
+void netlink_xfrm_finish(struct netlink_server *server);
 
 /* save.c: writes a saved state. *n: how many objects. 0 or -errno; `out` is flushed. */
 int
