@@ -291,6 +291,8 @@ esp_D11_shared_numbers_end_too(void **state)
 		assert_int_equal(usage.exhausted, i >= 1);
 	}
 	assert_int_equal(usage.oseq, UINT32_MAX);
+	/* those who came in vain added nothing: no end of adding wraps the number */
+	assert_int_equal(atomic_load(&rt->oseq), UINT32_MAX);
 	stop();
 }
 
@@ -590,6 +592,65 @@ esp_E1_an_empty_slot_matches_nothing(void **state)
 	stop();
 }
 
+/* Two flows of one set and one tag are told apart by the whole key. */
+static void
+esp_E1_the_key_is_compared_in_full(void **state)
+{
+	enum {
+		FLOWS = 6000
+	};
+	static uint64_t hashes[FLOWS];
+	struct ipsec_cache_policy_spec policy = world_policy(XFRM_POLICY_OUT, 1, NULL, NULL, 0);
+	struct ipsec_cache_worker *w;
+	struct ipsec_flow flow;
+	struct rte_mbuf *m[2];
+	uint64_t words[IPSEC_FLOW_WORDS];
+	unsigned int a = 0, b = 0;
+	uint32_t addr;
+
+	(void)state;
+	start(1, 4, false);
+	use_ports_and_mark(false, false);
+	w = ipsec_cache_worker(world.ic, 0);
+	ipsec_cache_begin(w);
+	for (b = 0; b < FLOWS; b++) {
+		memset(&flow, 0, sizeof(flow));
+		flow.family = AF_INET;
+		flow.proto = IPPROTO_UDP;
+		flow.in_ifindex = 1;
+		addr = htonl(0xc6120000u + b);
+		memcpy(flow.saddr, &addr, 4);
+		addr = htonl(0xcb007101);
+		memcpy(flow.daddr, &addr, 4);
+		memcpy(words, &flow, sizeof(words));
+		hashes[b] = ipsec_flow_hash(w->tables, words);
+		for (a = 0; a < b; a++)
+			if (ipsec_hash_set(w->tables, hashes[a]) ==
+					ipsec_hash_set(w->tables, hashes[b]) &&
+				ipsec_hash_tag(hashes[a]) == ipsec_hash_tag(hashes[b]))
+				break;
+		if (a < b)
+			break;
+	}
+	assert_true(b < FLOWS);
+	policy.info.sel.saddr.a4 = htonl(0xc6120000u + b);
+	policy.info.sel.prefixlen_s = 32;
+	policy.info.action = XFRM_POLICY_BLOCK;
+	world_add_policy(&world, &policy);
+	m[0] = flow_frame(a);
+	m[1] = flow_frame(b);
+	assert_int_equal(misses(m[0], NULL), 1);
+	assert_int_equal(misses(m[1], NULL), 1);
+	for (a = 0; a < 3; a++) {
+		assert_int_equal(world_decide(&world, 0, m[0])->action, IPSEC_CACHE_ROUTE);
+		assert_int_equal(world_decide(&world, 0, m[1])->action, IPSEC_CACHE_DROP);
+	}
+	assert_int_equal(stats().hits, 6);
+	rte_pktmbuf_free(m[0]);
+	rte_pktmbuf_free(m[1]);
+	stop();
+}
+
 /* The SA that a packet came by, and whether it is our own, decide too. */
 static void
 esp_E1_how_it_came_decides(void **state)
@@ -803,6 +864,7 @@ main(void)
 #endif
 		cmocka_unit_test(esp_E1_the_key_holds_all_that_decides),
 		cmocka_unit_test(esp_E1_an_empty_slot_matches_nothing),
+		cmocka_unit_test(esp_E1_the_key_is_compared_in_full),
 		cmocka_unit_test(esp_E1_how_it_came_decides),
 		cmocka_unit_test(esp_E3_a_burst_begun_after_a_rekey_uses_it),
 		cmocka_unit_test(esp_E7_round_robin_hits_up_to_the_size),

@@ -37,6 +37,7 @@ struct world {
 		uint8_t addr[16];
 	} locals[WORLD_LOCALS];
 	uint64_t resolved; /* how often a route was asked for */
+	bool loop; /* both ends of a tunnel are here: who sends (asks with a hash) finds a route */
 };
 
 static inline void
@@ -47,7 +48,6 @@ world_resolve(
 	size_t len = family == AF_INET ? 4 : 16;
 	unsigned int i;
 
-	(void)hash;
 	__atomic_fetch_add(&world->resolved, 1, __ATOMIC_RELAXED);
 	*hop = (struct ipsec_cache_hop){
 		.hop = world,
@@ -57,7 +57,7 @@ world_resolve(
 	};
 	for (i = 0; i < world->n_locals; i++)
 		if (world->locals[i].family == family &&
-			memcmp(world->locals[i].addr, dst, len) == 0)
+			memcmp(world->locals[i].addr, dst, len) == 0 && (hash == 0 || !world->loop))
 			hop->kind = IPSEC_CACHE_HOP_LOCAL;
 }
 
