@@ -98,7 +98,7 @@ to_worker(struct router *ip, struct rte_mbuf *m, uint16_t port, enum ip_reply_ki
 }
 
 bool
-ip_ipsec_output(struct router *ip, struct rte_mbuf *m, uint32_t l3_off)
+ip_ipsec_output(struct router *ip, struct rte_mbuf *m)
 {
 	struct ipsec_cache_worker *w;
 	const struct ipsec_cache_decision *d;
@@ -108,7 +108,6 @@ ip_ipsec_output(struct router *ip, struct rte_mbuf *m, uint32_t l3_off)
 	if (!ipsec_cache_active(ip->app->ipsec))
 		return true;
 	w = ipsec_cache_worker(ip->app->ipsec, ip->app->n_workers);
-	rte_pktmbuf_adj(m, (uint16_t)(l3_off - RTE_ETHER_HDR_LEN));
 	ip_output_header(m);
 	packet_view_parse(m, &view);
 	ipsec_cache_begin(w);

@@ -419,7 +419,7 @@ ip_output(struct router *ip, struct rte_mbuf *m, uint8_t family, const void *dst
 	const struct route *r = route_get(ip->app->route, family, dst, 0, &path);
 	struct route_spec spec;
 
-	if (!ip_ipsec_output(ip, m, l3_off))
+	if (!ip_ipsec_output(ip, m))
 		return;
 	if (r != NULL)
 		route_describe(r, &spec);
