@@ -409,7 +409,7 @@ ip_burst_resolve(struct burst *b, unsigned int i, const void *dst)
 
 /* True if the kind of its hop is the end of it. */
 static bool
-divert_by_kind(struct burst *b, unsigned int i, uint8_t ttl)
+divert_by_kind(struct burst *b, unsigned int i)
 {
 	static const uint8_t said[] = { [ROUTE_NONE] = WHY_NO_ROUTE,
 		[ROUTE_UNREACHABLE] = WHY_UNREACHABLE,
@@ -428,7 +428,8 @@ divert_by_kind(struct burst *b, unsigned int i, uint8_t ttl)
 	case ROUTE_NONE:
 	case ROUTE_UNREACHABLE:
 	case ROUTE_PROHIBIT:
-		ip_burst_slow(b, i, ttl <= 1 ? WHY_TTL : (enum ip_why)said[b->hops[i]->kind]);
+		/* Whatever its TTL, as Linux says it. */
+		ip_burst_slow(b, i, (enum ip_why)said[b->hops[i]->kind]);
 		return true;
 	default:
 		return false;
@@ -440,7 +441,7 @@ ip_burst_divert(struct burst *b, unsigned int i, uint8_t ttl, const void *dst)
 {
 	const struct packet_view *view = &b->views[i];
 
-	if (divert_by_kind(b, i, ttl))
+	if (divert_by_kind(b, i))
 		return;
 	if (ttl <= 1) {
 		ip_burst_slow(b, i, WHY_TTL);

@@ -121,8 +121,9 @@ ip_arp_receive(struct router *ip, struct rte_mbuf *m, const struct packet_view *
 	to_us = (*first & 1) == 0;
 	for_us = route_address_find(ip->app->route, 0, AF_INET, &arp->arp_data.arp_tip) != NULL;
 	learn(ip, dev->ifindex, arp, to_us, for_us);
-	/* Whoever claims our own address gets no answer but the question's (RFC 5227 2.4). */
-	if (arp->arp_opcode == RTE_BE16(RTE_ARP_OP_REQUEST) && for_us)
+	/* Who claims our own address gets no answer, as in Linux. */
+	if (arp->arp_opcode == RTE_BE16(RTE_ARP_OP_REQUEST) && for_us &&
+		route_address_find(ip->app->route, 0, AF_INET, &arp->arp_data.arp_sip) == NULL)
 		arp_frame(ip, dev, RTE_ARP_OP_REPLY, arp->arp_data.arp_sha.addr_bytes,
 			arp->arp_data.arp_sha.addr_bytes, &arp->arp_data.arp_tip,
 			&arp->arp_data.arp_sip);

@@ -5,6 +5,7 @@
 /* ICMP (RFC 792, RFC 1812 section 4.3): echo replies and errors. */
 
 #include <netinet/in.h>
+#include <netinet/ip_icmp.h>
 
 #include <rte_ether.h>
 #include <rte_icmp.h>
@@ -41,11 +42,11 @@ deserves_error(
 		return false;
 	if (h->next_proto_id != IPPROTO_ICMP)
 		return true;
-	/* About ICMP only if it is a question or an answer. */
+	/* About ICMP only if it is known and no error. */
 	p = packet_read(m, view->l3_off + rte_ipv4_hdr_len(h), 1, buf);
-	return p != NULL &&
-		(*p == RTE_IP_ICMP_ECHO_REQUEST || *p == RTE_IP_ICMP_ECHO_REPLY || *p == 13 ||
-			*p == 14);
+	return p != NULL && *p <= NR_ICMP_TYPES && *p != ICMP_DEST_UNREACH &&
+		*p != ICMP_SOURCE_QUENCH && *p != ICMP_REDIRECT && *p != ICMP_TIME_EXCEEDED &&
+		*p != ICMP_PARAMETERPROB;
 }
 
 /* Our address that the sender sees: that of the way back, or of the port it came in by. */
@@ -129,15 +130,24 @@ ip_icmp_error(struct router *ip, const struct rte_mbuf *m, const struct packet_v
 		send_error(ip, m, view, h, type, code, rest);
 }
 
-/* Turns the request into its reply and sends it back: the sum changes by the type alone. */
+/*
+ * Turns the request into its reply, without its options, and sends it back: the sum changes by the
+ * type alone.
+ */
 static void
 echo_reply(struct router *ip, struct rte_mbuf *m, const struct packet_view *view)
 {
-	struct rte_ipv4_hdr *h = rte_pktmbuf_mtod_offset(m, struct rte_ipv4_hdr *, view->l3_off);
+	uint32_t l3_off = view->l4_off - (uint32_t)sizeof(struct rte_ipv4_hdr);
+	struct rte_ipv4_hdr *h = rte_pktmbuf_mtod_offset(m, struct rte_ipv4_hdr *, l3_off);
 	struct rte_icmp_hdr *icmp = rte_pktmbuf_mtod_offset(m, struct rte_icmp_hdr *, view->l4_off);
-	uint32_t sum, to = h->src_addr, from = h->dst_addr;
+	uint32_t sum, to, from;
 	uint16_t id = ++ip->id;
 
+	memmove(h, rte_pktmbuf_mtod_offset(m, const void *, view->l3_off), sizeof(*h));
+	to = h->src_addr;
+	from = h->dst_addr;
+	h->version_ihl = RTE_IPV4_VHL_DEF;
+	h->total_length = rte_cpu_to_be_16((uint16_t)(view->l3_end - l3_off));
 	icmp->icmp_type = RTE_IP_ICMP_ECHO_REPLY;
 	sum = (uint32_t)icmp->icmp_cksum + RTE_BE16(RTE_IP_ICMP_ECHO_REQUEST << 8);
 	icmp->icmp_cksum = (uint16_t)(sum + (sum >= 0xffff));
@@ -150,7 +160,7 @@ echo_reply(struct router *ip, struct rte_mbuf *m, const struct packet_view *view
 	h->hdr_checksum = rte_ipv4_cksum(h);
 	m->port = IP_OWN;
 	ip_trim_segments(m, view->l3_end);
-	ip_output(ip, m, AF_INET, &to, view->l3_off);
+	ip_output(ip, m, AF_INET, &to, l3_off);
 }
 
 /* rte_raw_cksum_mbuf() errs where a segment begins at an odd offset. */
@@ -202,7 +212,7 @@ ip_icmp_receive(struct router *ip, struct rte_mbuf *m, const struct packet_view 
 		: packet_read(m, view->l4_off, sizeof(buf), &buf);
 	if (icmp == NULL || !icmp_sum_is_good(m, view))
 		ip_drop(ip, DROP_IP_MALFORMED, m);
-	else if (icmp->icmp_type == RTE_IP_ICMP_ECHO_REQUEST && icmp->icmp_code == 0)
+	else if (icmp->icmp_type == RTE_IP_ICMP_ECHO_REQUEST)
 		echo_reply(ip, m, view);
 	else
 		ip_drop(ip, DROP_IP_CONSUMED, m);

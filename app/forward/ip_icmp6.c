@@ -117,15 +117,20 @@ ip_icmp6_error(struct router *ip, const struct rte_mbuf *m, const struct packet_
 	ip_output(ip, out, AF_INET6, e->dst_addr, RTE_ETHER_HDR_LEN);
 }
 
+/* Without the extension headers of the request. */
 static void
 echo_reply(struct router *ip, struct rte_mbuf *m, const struct packet_view *view)
 {
-	struct rte_ipv6_hdr *h = rte_pktmbuf_mtod_offset(m, struct rte_ipv6_hdr *, view->l3_off);
+	uint32_t l3_off = view->l4_off - (uint32_t)sizeof(struct rte_ipv6_hdr);
+	struct rte_ipv6_hdr *h = rte_pktmbuf_mtod_offset(m, struct rte_ipv6_hdr *, l3_off);
 	struct icmp6_hdr *icmp = rte_pktmbuf_mtod_offset(m, struct icmp6_hdr *, view->l4_off);
 	const struct port *port = port_get(ip->app, m->port);
 	uint8_t to[16];
 	uint32_t sum;
 
+	memmove(h, rte_pktmbuf_mtod_offset(m, const void *, view->l3_off), sizeof(*h));
+	h->proto = IPPROTO_ICMPV6;
+	h->payload_len = rte_cpu_to_be_16((uint16_t)(view->l3_end - view->l4_off));
 	/* The sum changes by the type alone: 128 becomes 129. */
 	sum = (uint32_t)(uint16_t)~icmp->icmp6_cksum + RTE_BE16(0x0100);
 	icmp->icmp6_cksum = (uint16_t) ~(sum + (sum > 0xffff));
@@ -137,9 +142,9 @@ echo_reply(struct router *ip, struct rte_mbuf *m, const struct packet_view *view
 	m->port = IP_OWN;
 	ip_trim_segments(m, view->l3_end);
 	if (to[0] == 0xfe && (to[1] & 0xc0) == 0x80 && port != NULL)
-		ip_output_to(ip, m, port->ifindex, AF_INET6, to, view->l3_off);
+		ip_output_to(ip, m, port->ifindex, AF_INET6, to, l3_off);
 	else
-		ip_output(ip, m, AF_INET6, to, view->l3_off);
+		ip_output(ip, m, AF_INET6, to, l3_off);
 }
 
 static bool
@@ -191,7 +196,7 @@ ip_icmp6_receive(
 		ip_drop(ip, DROP_ND_MALFORMED, m); /* RFC 6980 */
 	else if (is_neighbour_discovery(icmp))
 		ip_nd_receive(ip, m, view);
-	else if (icmp->icmp6_type == ICMP6_ECHO_REQUEST && icmp->icmp6_code == 0 && dst[0] != 0xff)
+	else if (icmp->icmp6_type == ICMP6_ECHO_REQUEST && dst[0] != 0xff)
 		echo_reply(ip, m, view);
 	else
 		ip_drop(ip, DROP_IP_CONSUMED, m);

@@ -5,6 +5,7 @@
 /* Neighbour discovery (RFC 4861): solicitations and advertisements of neighbours. We are a router:
  * what routers say to hosts, redirects too, is read by nobody. */
 
+#include <linux/rtnetlink.h>
 #include <netinet/icmp6.h>
 #include <netinet/in.h>
 
@@ -59,12 +60,24 @@ put_lladdr(uint8_t *option, uint8_t type, const uint8_t *mac)
 	memcpy(option + 2, mac, 6);
 }
 
+/* Whom the answer goes to: our link-local address, as Linux asks for those it forwards to. */
+static const struct route_address *
+asking(const struct router *ip, const struct route_neigh_info *neigh)
+{
+	static const uint8_t link[16] = { 0xfe, 0x80 };
+	const struct route_address *src =
+		route_address_source(ip->app->route, neigh->ifindex, AF_INET6, link);
+
+	return src != NULL && src->scope == RT_SCOPE_LINK
+		? src
+		: route_address_source(ip->app->route, neigh->ifindex, AF_INET6, neigh->addr);
+}
+
 void
 ip_nd_solicit(struct router *ip, const struct route_neigh_info *neigh, bool unicast)
 {
 	const struct route_dev *dev = route_dev_find(ip->app->route, neigh->ifindex);
-	const struct route_address *src =
-		route_address_source(ip->app->route, neigh->ifindex, AF_INET6, neigh->addr);
+	const struct route_address *src = asking(ip, neigh);
 	uint8_t dst[16] = { 0xff, 0x02, [11] = 1, [12] = 0xff }, group[6] = { 0x33, 0x33, 0xff };
 	struct nd_neighbor_solicit *ns;
 	struct rte_ipv6_hdr *h;
@@ -87,9 +100,13 @@ ip_nd_solicit(struct router *ip, const struct route_neigh_info *neigh, bool unic
 	send_to_link(ip, m, dev, unicast ? neigh->lladdr : group);
 }
 
+/*
+ * `told`: who asked the group does not know our link address yet, so it is there and counts more
+ * than what is known (RFC 4861 7.2.4).
+ */
 static void
 advertise(struct router *ip, const struct route_dev *dev, const void *target, const void *to,
-	const uint8_t *to_mac, bool solicited)
+	const uint8_t *to_mac, bool solicited, bool told)
 {
 	static const uint8_t all_nodes[16] = { 0xff, 0x02, [15] = 1 },
 			     all_macs[6] = { 0x33, 0x33, 0, 0, 0, 1 };
@@ -97,16 +114,17 @@ advertise(struct router *ip, const struct route_dev *dev, const void *target, co
 	struct rte_ipv6_hdr *h;
 	struct rte_mbuf *m;
 
-	h = ip_icmp6_make(
-		ip, &m, sizeof(*na) + LLADDR_OPTION, HOP_LIMIT, target, solicited ? to : all_nodes);
+	h = ip_icmp6_make(ip, &m, (uint16_t)(sizeof(*na) + (told ? LLADDR_OPTION : 0)), HOP_LIMIT,
+		target, solicited ? to : all_nodes);
 	if (h == NULL)
 		return;
 	na = (void *)(h + 1);
 	na->nd_na_type = ND_NEIGHBOR_ADVERT;
-	na->nd_na_flags_reserved =
-		ND_NA_FLAG_ROUTER | ND_NA_FLAG_OVERRIDE | (solicited ? ND_NA_FLAG_SOLICITED : 0);
+	na->nd_na_flags_reserved = ND_NA_FLAG_ROUTER | (told ? ND_NA_FLAG_OVERRIDE : 0) |
+		(solicited ? ND_NA_FLAG_SOLICITED : 0);
 	memcpy(&na->nd_na_target, target, 16);
-	put_lladdr((uint8_t *)(na + 1), ND_OPT_TARGET_LINKADDR, dev->mac);
+	if (told)
+		put_lladdr((uint8_t *)(na + 1), ND_OPT_TARGET_LINKADDR, dev->mac);
 	na->nd_na_cksum = ip_icmp6_sum(h, na);
 	send_to_link(ip, m, dev, solicited ? to_mac : all_macs);
 }
@@ -132,7 +150,7 @@ solicited(struct router *ip, const struct route_dev *dev, const struct rte_ether
 		route_neigh_heard(ip->app->route, dev->ifindex, AF_INET6, h->src_addr, lladdr,
 			ROUTE_HEARD_CREATE | ROUTE_HEARD_OVERRIDE);
 	advertise(ip, dev, target, h->src_addr, lladdr != NULL ? lladdr : eth->src_addr.addr_bytes,
-		!probe);
+		!probe, h->dst_addr[0] == 0xff);
 	return true;
 }
 

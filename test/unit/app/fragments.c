@@ -502,12 +502,11 @@ ecn_is_kept(void **state)
 
 /* --- IPv6 alone --- */
 
-/* Options in front of the fragment header are the packet's, and in each of its fragments. */
+/* Options in front of the fragment header are the packet's; the reply has none. */
 static void
-options_in_front_stay(void **state)
+options_may_stand_in_front(void **state)
 {
 	uint8_t frame[FRAME_MAX], was[FRAME_MAX];
-	struct rte_mbuf *m;
 
 	(void)state;
 	make_echo(PAYLOAD);
@@ -524,13 +523,7 @@ options_in_front_stay(void **state)
 		dataplane_inject(0, frame, len + 8);
 		turns();
 	}
-	m = dataplane_sent(0);
-	assert_non_null(m);
-	assert_int_equal(rte_pktmbuf_mtod(m, const uint8_t *)[20], 0);
-	assert_memory_equal(rte_pktmbuf_mtod(m, const uint8_t *) + 54, "\x3a\0\x01\x04\0\0\0\0", 8);
-	assert_int_equal(rte_pktmbuf_mtod(m, const uint8_t *)[62], 129);
-	assert_int_equal(m->pkt_len, 14 + 40 + 8 + PAYLOAD);
-	rte_pktmbuf_free(m);
+	expect_reply(PAYLOAD);
 	assert_int_equal(dataplane_drops_all(), 0);
 }
 
@@ -744,7 +737,7 @@ main(void)
 		SIX(the_longest_packet_comes_back),
 		FOUR(ecn_is_kept),
 		SIX(ecn_is_kept),
-		SIX(options_in_front_stay),
+		SIX(options_may_stand_in_front),
 		SIX(discovery_in_fragments_is_not_believed),
 		FOUR(long_packets_are_fragmented),
 		FOUR(options_are_copied_where_they_say_so),

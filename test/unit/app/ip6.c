@@ -157,12 +157,26 @@ nd(uint8_t frame[86], const uint8_t *src, const uint8_t *dst, uint8_t type, cons
 	icmp6_sum(frame);
 }
 
+/* fe80:: and the MAC address with ff:fe in its middle: RFC 2464 4. */
+static void
+link_local(unsigned int port, uint8_t addr[16])
+{
+	const uint8_t form[16] = { 0xfe, 0x80, [11] = 0xff, [12] = 0xfe };
+	uint8_t mac[6];
+
+	mac_of(port, mac);
+	memcpy(addr, form, sizeof(form));
+	memcpy(addr + 8, mac, 3);
+	memcpy(addr + 13, mac + 3, 3);
+	addr[8] ^= 2;
+}
+
 static void
 gateway_is_asked_for(void **state)
 {
 	static const uint8_t group[6] = { 0x33, 0x33, 0xff, 0, 0, 2 },
 			     solicited[16] = { 0xff, 2, [11] = 1, 0xff, 0, 0, 2 };
-	uint8_t in[LEN], out[LEN], want[86], mac[6], answer[86];
+	uint8_t in[LEN], out[LEN], want[86], mac[6], answer[86], src[16];
 
 	(void)state;
 	dataplane_command("ip -6 route add 2001:db8:2::/48 via 2001:db8:1::2");
@@ -170,11 +184,12 @@ gateway_is_asked_for(void **state)
 	dataplane_inject(0, in, LEN);
 	turns();
 	mac_of(1, mac);
-	nd(want, us1, solicited, 135, gateway, mac);
+	link_local(1, src);
+	nd(want, src, solicited, 135, gateway, mac);
 	memcpy(want, group, 6);
 	memcpy(want + 6, mac, 6);
 	dataplane_expect(1, want, sizeof(want));
-	nd(answer, gateway, us1, 136, gateway, peer);
+	nd(answer, gateway, src, 136, gateway, peer);
 	mac_of(1, answer);
 	answer[58] = 0x60; /* solicited, override */
 	/* From beyond the link: not believed. */
@@ -284,16 +299,12 @@ malformed_discovery_teaches_nothing(void **state)
 	dataplane_refused("ip neigh get 2001:db8::9 dev p0", "status");
 }
 
-/* fe80:: and the MAC address with ff:fe in its middle: RFC 2464 4. */
 static bool
 has_link_local(unsigned int port)
 {
-	uint8_t addr[16] = { 0xfe, 0x80, [11] = 0xff, [12] = 0xfe }, mac[6];
+	uint8_t addr[16];
 
-	mac_of(port, mac);
-	addr[8] = mac[0] ^ 2;
-	memcpy(addr + 9, mac + 1, 2);
-	memcpy(addr + 13, mac + 3, 3);
+	link_local(port, addr);
 	return route_address_find(app.route, app.ports[port].ifindex, AF_INET6, addr) != NULL;
 }
 
