@@ -48,6 +48,23 @@ geometry_valid(unsigned int bands, const uint8_t *priomap)
 	return true;
 }
 
+/* See internal.h. */
+static uint64_t
+band_mask(const struct sched_nolock_conf *conf)
+{
+	int class_at = conf->class_offset - conf->priority_offset;
+	uint8_t bytes[sizeof(uint64_t)] = { 0 };
+	uint64_t mask;
+
+	if (conf->priority_offset < 0 || class_at < (int)sizeof(uint32_t) ||
+		class_at > (int)(sizeof(bytes) - sizeof(uint16_t)))
+		return 0;
+	memset(bytes, UINT8_MAX, sizeof(uint32_t));
+	memset(bytes + class_at, UINT8_MAX, sizeof(uint16_t));
+	memcpy(&mask, bytes, sizeof(mask));
+	return mask;
+}
+
 struct sched_nolock *
 sched_nolock_create(const struct sched_nolock_conf *conf)
 {
@@ -84,6 +101,7 @@ sched_nolock_create(const struct sched_nolock_conf *conf)
 	s->n_workers = conf->n_workers;
 	s->budget = s->conf.budget;
 	s->flat = conf->priority_offset < 0 && conf->class_offset < 0;
+	s->band_mask = band_mask(conf);
 	s->bypass_max = conf->bypass ? BYPASS_MAX : 0;
 	s->oldest = bands;
 	atomic_init(&s->bands, bands);

@@ -70,6 +70,11 @@ struct sched_nolock {
 	int class_offset;
 	unsigned int n_workers;
 	unsigned int budget;
+	/*
+	 * What counts in the eight bytes from priority_offset on, where the class stands among
+	 * them; 0: it does not.
+	 */
+	uint64_t band_mask;
 	bool flat; /* no field of the mbuf chooses a band */
 	uint16_t bypass_max; /* packets of a burst that may bypass; 0: every packet is queued first
 			      */

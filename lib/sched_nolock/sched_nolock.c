@@ -39,32 +39,41 @@ bytes_of(struct rte_mbuf *const *pkts, unsigned int n)
 	return bytes;
 }
 
-/* True if no packet of the burst would overtake another by its band. */
+/* The fields of the mbuf that choose its band, in one word. */
+static inline uint64_t
+band_word(const struct rte_mbuf *m, int offset)
+{
+	uint64_t w;
+
+	memcpy(&w, (const uint8_t *)m + offset, sizeof(w));
+	return w;
+}
+
+/* True if no packet of the burst would overtake another by its band; its length in *bytes. */
 static bool
-one_band(const struct sched_nolock *s, struct rte_mbuf *const *pkts, unsigned int n)
+one_band(
+	const struct sched_nolock *s, struct rte_mbuf *const *pkts, unsigned int n, uint64_t *bytes)
 {
 	/* Sequentially consistent, as in post(). */
 	const struct bands *bands = atomic_load_explicit(&s->bands, memory_order_seq_cst);
 	unsigned int i, first;
 
-	if (bands->n == 1)
-		return true;
 	/* Nearly always all packets say the same: compared without a branch for each. */
-	if (s->priority_offset >= 0 && s->class_offset >= 0) {
-		uint32_t priority =
-			*RTE_MBUF_DYNFIELD(pkts[0], s->priority_offset, const uint32_t *);
-		uint16_t class = *RTE_MBUF_DYNFIELD(pkts[0], s->class_offset, const uint16_t *);
-		uint32_t differ = 0;
+	if (s->band_mask != 0) {
+		uint64_t same = band_word(pkts[0], s->priority_offset), differ = 0, sum = 0;
 
-		for (i = 1; i < n; i++)
-			differ |=
-				(*RTE_MBUF_DYNFIELD(pkts[i], s->priority_offset, const uint32_t *) ^
-					priority) |
-				(*RTE_MBUF_DYNFIELD(pkts[i], s->class_offset, const uint16_t *) ^
-					class);
-		if (differ == 0)
+		for (i = 0; i < n; i++) {
+			differ |= band_word(pkts[i], s->priority_offset) ^ same;
+			sum += rte_pktmbuf_pkt_len(pkts[i]);
+		}
+		*bytes = sum;
+		if ((differ & s->band_mask) == 0)
 			return true;
+	} else {
+		*bytes = bytes_of(pkts, n);
 	}
+	if (s->flat || bands->n == 1)
+		return true;
 	first = band_of(s, bands, pkts[0]);
 	for (i = 1; i < n; i++)
 		if (band_of(s, bands, pkts[i]) != first)
@@ -575,19 +584,20 @@ end_shared(struct sched_nolock *s, uint32_t worker)
 
 /* Straight to the driver if everything is seen empty, under ownership (rule B3). Owner. */
 static inline bool
-may_bypass(struct sched_nolock *s, struct rte_mbuf *const *pkts, uint16_t n)
+may_bypass(struct sched_nolock *s, struct rte_mbuf *const *pkts, uint16_t n, uint64_t *bytes)
 {
-	return likely(all_empty(s)) && (n == 1 || s->flat || one_band(s, pkts, n));
+	*bytes = rte_pktmbuf_pkt_len(pkts[0]);
+	return likely(all_empty(s)) && (n == 1 || one_band(s, pkts, n, bytes));
 }
 
 static inline uint16_t
-bypass(struct sched_nolock *s, uint32_t worker, struct rte_mbuf **pkts, uint16_t n)
+bypass(struct sched_nolock *s, uint32_t worker, struct rte_mbuf **pkts, uint16_t n, uint64_t bytes)
 {
 	struct counters *cnt = &s->counters[worker];
 
 	SCHED_NOLOCK_STEP(BYPASS);
 	count(&cnt->bypassed, n);
-	count(&cnt->bypassed_bytes, n == 1 ? rte_pktmbuf_pkt_len(pkts[0]) : bytes_of(pkts, n));
+	count(&cnt->bypassed_bytes, bytes);
 	return s->tx(s->tx_arg, pkts, n);
 }
 
@@ -598,14 +608,15 @@ bypass(struct sched_nolock *s, uint32_t worker, struct rte_mbuf **pkts, uint16_t
 static __rte_noinline uint16_t
 enqueue_kept(struct sched_nolock *s, uint32_t worker, struct rte_mbuf **pkts, uint16_t n)
 {
+	uint64_t bytes;
 	uint16_t sent;
 
 	/* The driver may come back into here: it finds somebody else the owner. */
 	atomic_store_explicit(&s->keeper, NOBODY, memory_order_relaxed);
 	SCHED_NOLOCK_STEP(OWN);
-	if (unlikely(!may_bypass(s, pkts, n)))
+	if (unlikely(!may_bypass(s, pkts, n, &bytes)))
 		return enqueue_owned(s, worker, pkts, n);
-	if (unlikely((sent = bypass(s, worker, pkts, n)) < n))
+	if (unlikely((sent = bypass(s, worker, pkts, n, bytes)) < n))
 		return bypass_refused(s, worker, pkts, n, sent);
 	/* Release: as in keep(). RESET need not be looked at: the next call does. */
 	atomic_store_explicit(&s->keeper, worker, memory_order_release);
@@ -617,15 +628,16 @@ static __rte_noinline uint16_t
 enqueue_idle(struct sched_nolock *s, uint32_t worker, struct rte_mbuf **pkts, uint16_t n)
 {
 	uint32_t state = 0;
+	uint64_t bytes;
 	uint16_t sent;
 
 	if (unlikely(!atomic_compare_exchange_strong_explicit(
 		    &s->state, &state, OWNED, memory_order_seq_cst, memory_order_relaxed)))
 		return enqueue_slow(s, worker, pkts, n, state);
 	SCHED_NOLOCK_STEP(OWN);
-	if (unlikely(!may_bypass(s, pkts, n)))
+	if (unlikely(!may_bypass(s, pkts, n, &bytes)))
 		return enqueue_owned(s, worker, pkts, n);
-	if (unlikely((sent = bypass(s, worker, pkts, n)) < n))
+	if (unlikely((sent = bypass(s, worker, pkts, n, bytes)) < n))
 		return bypass_refused(s, worker, pkts, n, sent);
 	state = OWNED;
 	if (unlikely(atomic_load_explicit(&s->exclusive, memory_order_relaxed) == worker) ||

@@ -61,7 +61,11 @@ struct sched_nolock_conf {
 	uint32_t limit;
 	unsigned int budget; /* packets an owner drains before it gives way; 0: the default */
 	int priority_offset; /* of a uint32_t priority in the mbuf; -1: all are 0 */
-	int class_offset; /* of a uint16_t band + 1 that overrides it, 0 none; -1: no such field */
+	/*
+	 * Of a uint16_t band + 1 that overrides it, 0 none; -1: no such field. Bursts are looked at
+	 * fastest where it stands 4 to 6 bytes behind the priority.
+	 */
+	int class_offset;
 	int socket; /* NUMA socket of the memory */
 	bool bypass; /* false: every packet is queued first (for comparison) */
 	sched_nolock_tx_fn tx;
