@@ -145,8 +145,8 @@ check_out(struct ipsec_cache *ic, unsigned int worker, const struct ipsec_flow *
 	d->mtu = ipsec_rt_mtu(rt, outer.mtu);
 }
 
-void
-ipsec_decide(struct ipsec_cache *ic, unsigned int worker, const struct ipsec_flow *flow,
+static void
+decide(struct ipsec_cache *ic, unsigned int worker, const struct ipsec_flow *flow,
 	const struct ipsec_cache_rt *by, struct ipsec_cache_decision *d)
 {
 	const struct ipsec_cache_sa_spec *sa = by != NULL ? &ipsec_rt_sa(by)->spec : NULL;
@@ -168,4 +168,24 @@ ipsec_decide(struct ipsec_cache *ic, unsigned int worker, const struct ipsec_flo
 		return;
 	if (!local)
 		check_out(ic, worker, flow, &hop, d);
+}
+
+void
+ipsec_decide(struct ipsec_cache *ic, unsigned int worker, const struct ipsec_flow *flow,
+	const struct ipsec_cache_rt *by, struct ipsec_cache_decision *d)
+{
+	uint64_t epoch;
+
+	/*
+	 * A policy and its SA that were changed one after the other, the policy looked at before
+	 * and the SA behind, would drop a packet that has a way before and after: once more.
+	 * Acquire as for any look at the epoch; twice at most, for changes may never end.
+	 */
+	for (unsigned int i = 0; i < 2; i++) {
+		epoch = atomic_load_explicit(&ic->epoch, memory_order_acquire);
+		decide(ic, worker, flow, by, d);
+		if (d->action != IPSEC_CACHE_DROP ||
+			epoch == atomic_load_explicit(&ic->epoch, memory_order_acquire))
+			break;
+	}
 }

@@ -129,7 +129,7 @@ ipsec_sad_destroy(struct ipsec_cache *ic)
 /* Readers. */
 
 static const struct sad_entry *
-id_find(const struct ipsec_sad *sad, const struct ipsec_cache_sa_id *id)
+id_walk(const struct ipsec_sad *sad, const struct ipsec_cache_sa_id *id)
 {
 	uint32_t hash = id_hash(id->spi, id->family, &id->daddr);
 	const struct ipsec_link *l;
@@ -146,6 +146,19 @@ id_find(const struct ipsec_sad *sad, const struct ipsec_cache_sa_id *id)
 			return e;
 	}
 	return NULL;
+}
+
+static const struct sad_entry *
+id_find(const struct ipsec_sad *sad, const struct ipsec_cache_sa_id *id)
+{
+	const struct sad_entry *e;
+	uint64_t before;
+
+	do {
+		before = ipsec_links_removals(&sad->by_id);
+	} while ((e = id_walk(sad, id)) == NULL &&
+		unlikely(before != ipsec_links_removals(&sad->by_id)));
+	return e;
 }
 
 static bool
@@ -213,8 +226,8 @@ is_better(const struct ipsec_cache_sa *a, const struct ipsec_cache_sa *b)
 	return a->serial > b->serial;
 }
 
-struct ipsec_cache_rt *
-ipsec_sad_find(const struct ipsec_cache *ic, const struct ipsec_cache_policy_spec *policy,
+static const struct ipsec_cache_sa *
+peer_walk(const struct ipsec_cache *ic, const struct ipsec_cache_policy_spec *policy,
 	const struct ipsec_flow *flow, uint32_t out_ifindex, unsigned int worker)
 {
 	const struct xfrm_user_tmpl *tmpl = &policy->tmpl[0];
@@ -222,8 +235,6 @@ ipsec_sad_find(const struct ipsec_cache *ic, const struct ipsec_cache_policy_spe
 	const struct ipsec_link *l;
 	uint32_t hash;
 
-	if (!sad_ready(ic->sad))
-		return NULL;
 	hash = peer_hash(&tmpl->id.daddr, tmpl->family, tmpl->reqid, tmpl->mode, tmpl->id.proto);
 	IPSEC_LINKS_FOREACH(l, &ic->sad->by_peer, hash)
 	{
@@ -235,7 +246,25 @@ ipsec_sad_find(const struct ipsec_cache *ic, const struct ipsec_cache_policy_spe
 		if (best == NULL || is_better(&e->sa, best))
 			best = &e->sa;
 	}
-	return best != NULL ? best->rt : NULL;
+	return best;
+}
+
+struct ipsec_cache_rt *
+ipsec_sad_find(const struct ipsec_cache *ic, const struct ipsec_cache_policy_spec *policy,
+	const struct ipsec_flow *flow, uint32_t out_ifindex, unsigned int worker)
+{
+	const struct ipsec_links *table = &ic->sad->by_peer;
+	const struct ipsec_cache_sa *sa;
+	uint64_t before;
+
+	if (!sad_ready(ic->sad))
+		return NULL;
+	/* A rekey beside this must not look as if there were no SA. */
+	do {
+		before = ipsec_links_removals(table);
+	} while ((sa = peer_walk(ic, policy, flow, out_ifindex, worker)) == NULL &&
+		unlikely(before != ipsec_links_removals(table)));
+	return sa != NULL ? sa->rt : NULL;
 }
 
 /* The control thread: in and out. */

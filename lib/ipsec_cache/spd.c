@@ -319,8 +319,10 @@ ipsec_cache_policy_flush(struct ipsec_cache *ic)
 
 	if (ic->spd->n == 0)
 		return -ESRCH;
+	spd_hide(ic);
 	RB_FOREACH_SAFE (p, spd_tree, &ic->spd->order, next)
 		spd_remove(ic, p);
+	ic->spd->hidden = false;
 	ic->generation++;
 	ipsec_notify(ic, IPSEC_CACHE_EVENT_POLICY_FLUSH, NULL);
 	return 0;

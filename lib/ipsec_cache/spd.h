@@ -107,6 +107,7 @@ struct ipsec_spd {
 	struct ipsec_links by_selector, by_index, tuples;
 	struct spd_tree order;
 	unsigned int n, n_dir[SPD_DIRS];
+	bool hidden; /* a flush is under way: no lists are made */
 	unsigned int n_mortal; /* with a lifetime */
 	uint32_t next_tuple, next_index;
 	uint64_t cursor, checked_ms;
@@ -124,6 +125,8 @@ spd_before(uint32_t a_priority, uint64_t a_serial, uint32_t b_priority, uint64_t
 /* Places the policy; workers find it when this returns. 0, -ENOMEM with nothing changed. */
 int spd_place(struct ipsec_cache *ic, struct ipsec_cache_policy *policy);
 void spd_unplace(struct ipsec_cache *ic, struct ipsec_cache_policy *policy);
+/* Workers find no policy any more: all of them are about to be unplaced, `hidden` until then. */
+void spd_hide(struct ipsec_cache *ic);
 
 /* spd_check.c: 0, or -errno with a sentence. */
 int spd_check(const struct ipsec_cache_policy_spec *spec, const char **why);

@@ -94,8 +94,8 @@ tuple_find(const struct ipsec_spd *spd, const struct spd_tuple *tuple, const str
 	return best;
 }
 
-const struct ipsec_cache_policy *
-ipsec_spd_lookup(const struct ipsec_cache *ic, uint8_t dir, const struct ipsec_flow *flow,
+static const struct ipsec_cache_policy *
+spd_walk(const struct ipsec_cache *ic, uint8_t dir, const struct ipsec_flow *flow,
 	uint32_t out_ifindex, bool *uncertain)
 {
 	const struct ipsec_spd *spd = ic->spd;
@@ -129,6 +129,21 @@ ipsec_spd_lookup(const struct ipsec_cache *ic, uint8_t dir, const struct ipsec_f
 	return best;
 }
 
+const struct ipsec_cache_policy *
+ipsec_spd_lookup(const struct ipsec_cache *ic, uint8_t dir, const struct ipsec_flow *flow,
+	uint32_t out_ifindex, bool *uncertain)
+{
+	const struct ipsec_cache_policy *p;
+	uint64_t before;
+
+	/* One that was replaced meanwhile must not look as if it were not there (D21). */
+	do {
+		before = ipsec_links_removals(&ic->spd->nodes);
+		p = spd_walk(ic, dir, flow, out_ifindex, uncertain);
+	} while (unlikely(before != ipsec_links_removals(&ic->spd->nodes)));
+	return p;
+}
+
 void
 ipsec_spd_used(const struct ipsec_cache_policy *policy)
 {
@@ -159,6 +174,24 @@ list_set(struct spd_list *list, unsigned int i, const struct spd_tuple *tuple,
 	list->at[i].tuple = tuple;
 	list->at[i].priority = best->spec.info.priority;
 	list->at[i].serial = best->serial;
+}
+
+void
+spd_hide(struct ipsec_cache *ic)
+{
+	struct ipsec_spd *spd = ic->spd;
+
+	spd->hidden = true;
+	/* Whoever is under way asks again, and finds nothing. */
+	atomic_fetch_add_explicit(&spd->nodes.removals, 1, memory_order_release);
+	for (unsigned int dir = 0; dir < SPD_DIRS; dir++)
+		for (unsigned int af = 0; af < 2; af++) {
+			struct spd_list *old = atomic_exchange_explicit(
+				&spd->lists[dir][af], NULL, memory_order_release);
+
+			if (old != NULL)
+				rcu_defer(ic->conf.rcu, &old->rcu, list_free);
+		}
 }
 
 static struct spd_list *
@@ -331,7 +364,9 @@ node_del(struct ipsec_cache *ic, struct spd_node *node)
 	ipsec_links_remove(&ic->spd->nodes, &node->link);
 	RB_REMOVE(spd_nodes, &tuple->nodes, node);
 	node->tuple = NULL;
-	if (!was_best)
+	if (ic->spd->hidden)
+		tuple_put(ic, tuple); /* in no list already */
+	if (ic->spd->hidden || !was_best)
 		return;
 	best = RB_MIN(spd_nodes, &tuple->nodes);
 	list = list_make(ic, tuple, best != NULL ? best->policy : NULL);
