@@ -904,6 +904,30 @@ sixty_four_clients_and_no_more_than_the_limit(void **state)
 }
 
 static void
+a_newcomer_gets_in_beside_a_busy_client(void **state)
+{
+	struct client busy = open_client();
+	int newcomer = client_connect(path);
+	struct netlink_server_stats stats = { 0 };
+	struct message m;
+	struct nlmsghdr *nlh = message_init(&m, RTM_NEWLINK, NLM_F_REQUEST | NLM_F_ACK, 1, &plain);
+	_Alignas(8) uint8_t buf[1024];
+
+	(void)state;
+	/* One request after the other: whenever the server looks, there is one. */
+	for (unsigned int i = 0; i < 200 && stats.accepted < 2; i++) {
+		assert_int_equal(send(busy.fd, m.data, nlh->nlmsg_len, 0), nlh->nlmsg_len);
+		netlink_server_dispatch(server);
+		assert_int_not_equal(client_recv(&busy, buf, sizeof(buf)), 0);
+		netlink_server_stats(server, &stats);
+	}
+	assert_int_equal(stats.accepted, 2);
+	close(newcomer);
+	client_close(&busy);
+	world_pump(server);
+}
+
+static void
 out_of_descriptors_is_said_not_hung(void **state)
 {
 	struct rlimit old, low;
@@ -1039,6 +1063,7 @@ main(void)
 		TEST(sync_is_answered_after_what_was_sent),
 		TEST(private_messages_are_checked_too),
 		TEST(sixty_four_clients_and_no_more_than_the_limit),
+		TEST(a_newcomer_gets_in_beside_a_busy_client),
 		TEST(out_of_descriptors_is_said_not_hung),
 		TEST(the_socket_file),
 		TEST(no_permission_is_said),
