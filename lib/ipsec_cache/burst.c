@@ -65,23 +65,25 @@ next_random(struct ipsec_cache_worker *w)
 }
 
 /*
- * Where a new entry goes: a way that is free or stale. Where all are valid one of them gives way to
- * one miss in eight, whichever: so flows that go round and round and are more than the cache holds
- * leave most of it alone and hit what is there, where the oldest entry would always be the next to
- * be asked for (E7), and a flow that stays gets in soon.
+ * Where a new entry goes: its first way, or another that is free or stale. Where all are valid one
+ * of them gives way to one miss in eight, whichever: so flows that go round and round and are more
+ * than the cache holds leave most of it alone and hit what is there, where the oldest entry would
+ * always be the next to be asked for (E7), and a flow that stays gets in soon.
  */
 static struct ipsec_entry *
 victim(struct ipsec_cache_worker *w, uint64_t hash)
 {
 	struct ipsec_tables *t = w->tables;
-	unsigned int set = ipsec_hash_set(t, hash), way;
+	unsigned int set = ipsec_hash_set(t, hash), first = ipsec_hash_way(hash), n, way = first;
 	struct ipsec_entry *entries = &t->entries[set * IPSEC_TAGS];
 	uint32_t dice;
 
-	for (way = 0; way < IPSEC_TAGS; way++)
+	for (n = 0; n < IPSEC_TAGS; n++) {
+		way = (first + n) % IPSEC_TAGS;
 		if (t->tags[set].tag[way] == 0 || entries[way].epoch != w->epoch)
 			break;
-	if (way == IPSEC_TAGS) {
+	}
+	if (n == IPSEC_TAGS) {
 		dice = next_random(w);
 		if (dice % EVICT_ONE_IN != 0)
 			return NULL;
@@ -169,9 +171,10 @@ struct flows {
 	uint64_t look; /* to be looked up */
 	uint64_t same; /* as the flow of the one looked up before them, as in a train */
 	uint64_t unknown; /* a chain of headers that cannot be followed */
+	uint64_t foreign; /* no IP: none of our business */
 };
 
-/* First pass: flows, their hashes, and their sets on the way into the cache. */
+/* First pass: flows, their hashes, and the entries where they most likely are on their way here. */
 static inline struct flows
 look_at_flows(struct ipsec_cache_worker *w, const struct question *q, uint64_t mask)
 {
@@ -188,6 +191,10 @@ look_at_flows(struct ipsec_cache_worker *w, const struct question *q, uint64_t m
 
 		if (unlikely(!ipsec_flow_words(
 			    words, q->v->pkts[i], &q->v->views[i], &from, w->uses))) {
+			if ((q->v->views[i].flags & PACKET_F_L3) == 0) {
+				flows.foreign |= bit;
+				continue;
+			}
 			if (!ipsec_flow_fill(
 				    &odd, q->v->pkts[i], &q->v->views[i], &from, w->uses)) {
 				flows.unknown |= bit;
@@ -201,35 +208,18 @@ look_at_flows(struct ipsec_cache_worker *w, const struct question *q, uint64_t m
 		}
 		for (k = 0; k < IPSEC_FLOW_WORDS; k++)
 			w->flows[i][k] = words[k];
+		w->flows[i][k] = w->epoch;
 		last = w->flows[i];
 		w->hashes[i] = ipsec_flow_hash(t, words);
-		rte_prefetch0(&t->tags[ipsec_hash_set(t, w->hashes[i])]);
+		w->entries[i] = ipsec_hash_entry(t, w->hashes[i]);
+		rte_prefetch0(w->entries[i]);
+		rte_prefetch0(&w->entries[i]->decision);
 		flows.look |= bit;
 	}
 	return flows;
 }
 
-/* Second pass: the entries that the tags point to, on the way into the cache. */
-static inline void
-look_at_tags(struct ipsec_cache_worker *w, uint64_t mask)
-{
-	struct ipsec_tables *t = w->tables;
-	struct ipsec_entry *e;
-	unsigned int i;
-
-	packet_mask_for_each (i, mask) {
-		unsigned int set = ipsec_hash_set(t, w->hashes[i]);
-		unsigned int ways = ways_of(&t->tags[set], ipsec_hash_tag(w->hashes[i]));
-
-		e = &t->entries[set * IPSEC_TAGS +
-			(ways != 0 ? (unsigned int)__builtin_ctz(ways) : 0)];
-		rte_prefetch0(e);
-		rte_prefetch0(&e->decision);
-		w->entries[i] = e;
-	}
-}
-
-/* Third pass, for one packet that is not like the one before it. */
+/* Second pass, for one packet that is not like the one before it. */
 enum found {
 	FOUND,
 	FOUND_SLOWLY, /* decided anew */
@@ -242,10 +232,10 @@ look_up(struct ipsec_cache_worker *w, const struct question *q, unsigned int i,
 {
 	struct ipsec_entry *e = w->entries[i];
 
-	if (unlikely(e->epoch != w->epoch || !ipsec_flow_same(e->flow, w->flows[i])))
+	if (unlikely(!ipsec_entry_hit(e, w->flows[i]))) {
 		e = find(w->tables, w->flows[i], w->hashes[i]);
-	if (unlikely(e == NULL || e->epoch != w->epoch)) {
-		return miss(w, q, i, e, d) ? FOUND_SLOWLY : FOUND_ALONE;
+		if (e == NULL || e->epoch != w->epoch)
+			return miss(w, q, i, e, d) ? FOUND_SLOWLY : FOUND_ALONE;
 	}
 	*d = e->decision;
 	if (d->rt != NULL && d->rt != w->fetched) {
@@ -268,7 +258,6 @@ decide_cached(struct ipsec_cache_worker *w, const struct question *q, uint64_t m
 	uint64_t hits = 0;
 	unsigned int i;
 
-	look_at_tags(w, flows.look);
 	packet_mask_for_each (i, flows.look | flows.same) {
 		if ((flows.look >> i & 1) != 0 || unlikely(found == FOUND_ALONE)) {
 			d = next_decision(w);
@@ -286,6 +275,8 @@ decide_cached(struct ipsec_cache_worker *w, const struct question *q, uint64_t m
 		decisions[i] = &decision_unknown;
 		count_drop(w, &decision_unknown);
 	}
+	packet_mask_for_each (i, flows.foreign)
+		decisions[i] = &decision_route;
 	ipsec_add(&w->hits, hits);
 }
 
@@ -295,22 +286,19 @@ ipsec_cache_decide(struct ipsec_cache_worker *w, const struct packet_vector *v, 
 	const struct ipsec_cache_decision **decisions)
 {
 	const struct question q = { .v = v, .by = by, .in_ifindex = in_ifindex };
+	struct ipsec_cache_decision *d;
 	unsigned int i;
 
-	packet_mask_for_each (i, mask) {
-		if (unlikely((v->views[i].flags & PACKET_F_L3) == 0)) {
-			decisions[i] = &decision_route; /* no IP: none of our business */
-			mask &= ~(UINT64_C(1) << i);
-		}
-	}
 	if (likely(w->tables != NULL)) {
 		decide_cached(w, &q, mask, decisions);
 		return;
 	}
 	packet_mask_for_each (i, mask) {
-		struct ipsec_cache_decision *d = next_decision(w);
-
-		decisions[i] = d;
+		if (unlikely((v->views[i].flags & PACKET_F_L3) == 0)) {
+			decisions[i] = &decision_route;
+			continue;
+		}
+		decisions[i] = d = next_decision(w);
 		decide_slowly(w, &q, i, d);
 		count_drop(w, d);
 	}

@@ -27,6 +27,11 @@
  * too.
  */
 
+#include <assert.h>
+#include <stddef.h>
+
+#include <rte_vect.h>
+
 #include "ipsec_cache/flow.h"
 #include "ipsec_cache/internal.h"
 #include "ipsec_cache/rt.h"
@@ -40,6 +45,7 @@ struct ipsec_entry {
 	struct ipsec_cache_decision decision __rte_cache_aligned;
 };
 static_assert(sizeof(struct ipsec_entry) == 128, "an entry is a pair of cache lines");
+static_assert(offsetof(struct ipsec_entry, epoch) == 56, "flow and epoch are compared as one line");
 
 /* A set: tags are 0 where there is no entry. */
 struct ipsec_tags {
@@ -58,7 +64,7 @@ struct ipsec_in_set {
 static_assert(sizeof(struct ipsec_in_set) == 128, "a set is a pair of cache lines");
 
 struct ipsec_tables {
-	uint64_t keys[IPSEC_FLOW_WORDS]; /* odd and random: nobody can aim at a set */
+	uint64_t keys[IPSEC_FLOW_WORDS]; /* random, odd: nobody can aim at a set */
 	unsigned int shift, in_shift; /* 64 - bits of a set's number */
 	unsigned int n_sets;
 	struct ipsec_tags *tags;
@@ -73,20 +79,27 @@ struct ipsec_tables {
 struct ipsec_tables *ipsec_tables_create(unsigned int entries, int socket);
 void ipsec_tables_destroy(struct ipsec_tables *t); /* NULL accepted */
 
+/* Both halves of a product. */
+static inline uint64_t
+ipsec_multiply(uint64_t a, uint64_t b)
+{
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
 /*
- * Sums of products with odd random numbers, of words whose low halves have their high ones mixed
- * in: an attacker who does not know the numbers finds no flows that meet.
+ * Products of pairs of words, each made unlike what an attacker can choose by a random number: who
+ * does not know the numbers finds no flows that meet.
  */
 static inline uint64_t
 ipsec_flow_hash(const struct ipsec_tables *t, const uint64_t *w)
 {
-	uint64_t h = 0;
-	unsigned int i;
+	const uint64_t *k = t->keys;
+	uint64_t h = ipsec_multiply(w[0] ^ k[0], w[2] ^ k[2]) +
+		ipsec_multiply(w[1] ^ k[1], w[3] ^ k[3]) + ipsec_multiply(w[4] ^ k[4], w[5] ^ k[5]);
 
-	for (i = 0; i < IPSEC_FLOW_WORDS; i++)
-		h += (w[i] ^ w[i] >> 32) * t->keys[i];
-	h ^= h >> 32;
-	return h * t->keys[0];
+	return ipsec_multiply(h ^ w[6], k[6]);
 }
 
 static inline bool
@@ -100,10 +113,40 @@ ipsec_flow_same(const uint64_t *a, const uint64_t *b)
 	return differ == 0;
 }
 
+/* An entry for that flow and epoch, which stand behind each other as in the entry. */
+static inline bool
+ipsec_entry_hit(const struct ipsec_entry *e, const uint64_t row[IPSEC_FLOW_WORDS + 1])
+{
+#ifdef RTE_ARCH_X86
+	const __m128i *a = (const __m128i *)(const void *)e,
+		      *b = (const __m128i *)(const void *)row;
+	__m128i differ =
+		_mm_or_si128(_mm_or_si128(_mm_xor_si128(a[0], b[0]), _mm_xor_si128(a[1], b[1])),
+			_mm_or_si128(_mm_xor_si128(a[2], b[2]), _mm_xor_si128(a[3], b[3])));
+
+	return _mm_testz_si128(differ, differ) != 0;
+#else
+	return e->epoch == row[IPSEC_FLOW_WORDS] && ipsec_flow_same(e->flow, row);
+#endif
+}
+
 static inline unsigned int
 ipsec_hash_set(const struct ipsec_tables *t, uint64_t hash)
 {
 	return (unsigned int)(hash >> t->shift);
+}
+
+/* The way that is tried first, before any tag is looked at. */
+static inline unsigned int
+ipsec_hash_way(uint64_t hash)
+{
+	return (unsigned int)(hash & (IPSEC_TAGS - 1));
+}
+
+static inline struct ipsec_entry *
+ipsec_hash_entry(const struct ipsec_tables *t, uint64_t hash)
+{
+	return &t->entries[ipsec_hash_set(t, hash) * IPSEC_TAGS + ipsec_hash_way(hash)];
 }
 
 static inline uint16_t

@@ -62,7 +62,8 @@ struct ipsec_cache_worker {
 	struct gcm_context_data gcm __rte_cache_aligned;
 	struct ipsec_job jobs[PACKET_VECTOR_MAX];
 	struct ipsec_cache_decision decisions[IPSEC_CACHE_DECISIONS_MAX];
-	uint64_t flows[PACKET_VECTOR_MAX][IPSEC_FLOW_WORDS + 1]; /* a line each */
+	/* flow and epoch of each packet that is looked up: a line */
+	uint64_t flows[PACKET_VECTOR_MAX][IPSEC_FLOW_WORDS + 1] __rte_cache_aligned;
 	struct ipsec_entry *entries[PACKET_VECTOR_MAX];
 	uint64_t hashes[PACKET_VECTOR_MAX];
 	uint64_t seqs[PACKET_VECTOR_MAX];

@@ -231,8 +231,9 @@ seal_frames(void)
 	}
 }
 
+/* `sas`: as many as flows, with a policy each, or 1 for all of them; 0: neither SA nor policy. */
 static void
-setup(bool in, bool null, unsigned int size, unsigned int flows, unsigned int policies,
+setup(bool in, bool null, unsigned int size, unsigned int flows, unsigned int sas,
 	unsigned int entries)
 {
 	const char *to = in ? "192.0.2.2" : "192.0.2.3";
@@ -248,19 +249,20 @@ setup(bool in, bool null, unsigned int size, unsigned int flows, unsigned int po
 	now.turns = in ? RTE_MAX(1u, WINDOW / flows) : 1;
 	now.rt = calloc(flows, sizeof(*now.rt));
 	now.frames = calloc(in ? (size_t)now.turns * flows : 1, FRAME_ROOM);
-	for (i = 0; i < flows; i++) {
+	for (i = 0; i < sas; i++) {
 		spec = world_spec("192.0.2.1", to, 0x10000 + i);
 		spec.info.reqid = i + 1;
 		if (null)
 			world_null(&spec);
 		now.rt[i] = world_sa(&world, &spec);
 	}
+	for (; i < flows; i++)
+		now.rt[i] = now.rt[0];
 	if (in)
 		add_policy(XFRM_POLICY_FWD, 0, 0, to, 0);
 	else
-		for (i = 0; i < policies; i++)
-			add_policy(XFRM_POLICY_OUT, i, policies == 1 && flows == 1 ? 0 : 32, to,
-				i + 1);
+		for (i = 0; i < sas; i++)
+			add_policy(XFRM_POLICY_OUT, i, sas == 1 ? 0 : 32, to, i + 1);
 	if (in)
 		seal_frames();
 	else
@@ -657,8 +659,9 @@ decide_row(const char *name, double target)
 static void
 bench_decide(void)
 {
-	static const unsigned int policies[] = { 1, 100, 1000, 10000 };
+	static const unsigned int policies[] = { 0, 1, 100, 1000, 10000 };
 	static const unsigned int flows[] = { 32, 256, 1000, 4096, 8192, 16384 };
+	struct ipsec_cache_sa_spec other = world_spec("192.0.2.1", "192.0.2.2", 4096);
 	unsigned int i, p, entries;
 	char name[64];
 
@@ -667,7 +670,9 @@ bench_decide(void)
 	printf("decide: cycles a packet, of policy, SA and routes\n");
 	for (i = 0; i < RTE_DIM(policies); i++) {
 		for (entries = 0; entries <= 4096; entries += 4096) {
-			setup(false, false, 64, 1, 1, entries);
+			setup(false, false, 64, 1, policies[i] != 0, entries);
+			if (policies[i] == 0) /* the cache has its tables with the first SA */
+				world_sa(&world, &other);
 			for (p = 1; p < policies[i]; p++)
 				add_policy(XFRM_POLICY_OUT, 10000 + p, 32, "192.0.2.3", UINT32_MAX);
 			snprintf(name, sizeof(name), "1 flow, %u policies, %s", policies[i],
@@ -678,7 +683,7 @@ bench_decide(void)
 	}
 	for (i = 0; i < RTE_DIM(flows); i++) {
 		for (entries = 0; entries <= 4096; entries += 4096) {
-			setup(false, false, 64, flows[i], flows[i], entries);
+			setup(false, false, 64, flows[i], 1, entries);
 			snprintf(name, sizeof(name), "%u flows in turn, %s", flows[i],
 				entries != 0 ? "cache of 4096" : "none");
 			decide_row(name, entries != 0 && flows[i] <= 1000 ? 20 : 0);
