@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <rte_jhash.h>
+#include <rte_hash_crc.h>
 
 #include "ipsec_cache/selector.h"
 #include "ipsec_cache/spd.h"
@@ -37,7 +37,11 @@ af_index(uint16_t family)
 static uint32_t
 key_hash(const struct spd_key *key)
 {
-	return rte_jhash_32b((const uint32_t *)key->words, sizeof(*key) / 4, 0);
+	uint32_t hash = 0;
+
+	for (unsigned int i = 0; i < RTE_DIM(key->words); i++)
+		hash = rte_hash_crc_8byte(key->words[i], hash);
+	return hash;
 }
 
 static bool
