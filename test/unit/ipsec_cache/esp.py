@@ -8,15 +8,19 @@ usage: esp.py SHELL [TEST...]      each function esp_* is a test, named after th
 """
 
 import logging
+import os
 import random
+import shutil
 import subprocess
 import sys
+import tempfile
 
 logging.getLogger("scapy").setLevel(logging.ERROR)
 
 from scapy.all import ICMP, IP, TCP, UDP, Ether, IPv6, Raw, raw  # noqa: E402
 from scapy.layers.inet6 import IPv6ExtHdrDestOpt, IPv6ExtHdrFragment, PadN  # noqa: E402
 from scapy.layers.ipsec import ESP, SecurityAssociation  # noqa: E402
+from scapy.utils import wrpcap  # noqa: E402
 
 OUTER = {4: ("192.0.2.1", "192.0.2.2"), 6: ("2001:db8::1", "2001:db8::2")}
 KEYS = {bits: bytes(range(1, bits // 8 + 5)) for bits in (128, 192, 256)}
@@ -648,6 +652,53 @@ def esp_random_both_ways(shell):
             cut = rng.choice((0, 0, rng.randrange(1, 300)))
             check_seal(sa, packet, seq, cut=cut, header=outer_fields(outer, packet), share=rng.randrange(2))
             check_open(sa, packet, seq, cut=rng.choice((0, cut)))
+
+
+def tshark(frames, sas, fields):
+    """What tshark, knowing the keys, says of frames: a line of fields each."""
+    command = ["tshark", "-n", "-r", "-", "-T", "fields", "-E", "occurrence=a", "-E", "aggregator=,"]
+    for option in ("esp.enable_encryption_decode:TRUE", "esp.enable_authentication_check:TRUE"):
+        command += ["-o", option]
+    for sa in sas:
+        family = f"IPv{sa.outer}"
+        name, key = ("NULL", "") if sa.null else ("AES-GCM with 16 octet ICV [RFC4106]", "0x" + sa.key.hex())
+        command += ["-o", f'uat:esp_sa:"{family}","*","*","0x{sa.spi:08x}","{name}","{key}","NULL",""']
+    for field in fields:
+        command += ["-e", field]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "esp.pcap")
+        wrpcap(path, [Ether(f) for f in frames])
+        with open(path, "rb") as capture:
+            run = subprocess.run(command, stdin=capture, capture_output=True, text=True, check=True)
+    return [line.split("\t") for line in run.stdout.splitlines()]
+
+
+def esp_tshark_reads_what_is_sealed(shell):
+    if shutil.which("tshark") is None:
+        print("skipped: tshark is not installed")
+        return
+    sas = [
+        Sa(shell, outer, key, nat=nat)
+        for outer in (4, 6)
+        for key in KEYS.values()
+        for nat in (None, (4500, 4500))
+    ]
+    frames, sizes = [], []
+    for sa in sas:
+        for size in (0, 3, 100, 1200):
+            frames.append(done(sa.seal(frame(inner(4, size, id=size)))))
+            sizes.append(size)
+    wrong = bytearray(frames[0])
+    wrong[-1] ^= 1
+    lines = tshark(frames + [bytes(wrong)], sas, ["esp.sequence", "esp.icv_good", "ip.src", "udp.length"])
+    assert len(lines) == len(frames) + 1
+    for at, (line, size) in enumerate(zip(lines, sizes)):
+        sequence, good, sources, lengths = line
+        assert sequence == str(at % 4 + 1), line
+        assert good in ("1", "True"), (at, line)
+        assert sources.split(",")[-1] == "198.51.100.1", line
+        assert lengths.split(",")[-1] == str(8 + size), line
+    assert lines[-1][1] not in ("1", "True"), "tshark looks at no check value"
 
 
 def main(args):
