@@ -4,6 +4,7 @@
 
 #include <err.h>
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -41,6 +42,8 @@ struct control {
 	uint64_t idle_since, idle_seen; /* TSC, packets received */
 	uint64_t next_links, next_stats;
 	uint64_t next_tick; /* not before, if there was something else to do */
+	uint64_t requests, quiet_since; /* served so far, and since when no more came */
+	bool trimmed; /* since then */
 };
 
 static void
@@ -170,6 +173,26 @@ idle_check(struct control *c, uint64_t now)
 	}
 }
 
+/*
+ * glibc keeps what a million rules took for the next million. It goes back to the system when no
+ * client has asked for anything for a second, for it may take some milliseconds.
+ */
+static void
+trim(struct control *c, uint64_t now)
+{
+	struct netlink_server_stats stats;
+
+	netlink_server_stats(c->app->netlink, &stats);
+	if (stats.requests != c->requests || rcu_pending(c->app->rcu) > 0) {
+		c->requests = stats.requests;
+		c->quiet_since = now;
+		c->trimmed = false;
+	} else if (!c->trimmed && now - c->quiet_since >= rte_get_timer_hz()) {
+		malloc_trim(0);
+		c->trimmed = true;
+	}
+}
+
 void
 control_tick(struct control *c)
 {
@@ -177,6 +200,7 @@ control_tick(struct control *c)
 	uint64_t now = rte_get_timer_cycles();
 
 	rcu_reclaim(a->rcu, 0);
+	trim(c, now);
 	ip_control(a);
 	ports_poll_removals(a);
 	/* A round may be one request of many: drivers are not asked with each. */
