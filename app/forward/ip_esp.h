@@ -53,8 +53,8 @@ unsigned int ip_esp_handed(struct worker *worker, const struct ip_reply *replies
 int ip_ipsec_create(struct app *app);
 void ip_ipsec_destroy(struct app *app);
 /*
- * What policies say about a packet of our own, behind room for an untagged Ethernet header. True: it
- * may go where routes say. False: it is gone, to be sealed by a worker or dropped by name.
+ * What policies say about a packet of our own, behind room for an untagged Ethernet header. True:
+ * it may go where routes say. False: it is gone, to be sealed by a worker or dropped by name.
  */
 bool ip_ipsec_output(struct router *ip, struct rte_mbuf *m);
 /* A packet for us was put together from fragments: true if it is ESP's and has gone to a worker. */
