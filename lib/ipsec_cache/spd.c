@@ -91,6 +91,10 @@ ipsec_spd_destroy(struct ipsec_cache *ic)
 	RB_FOREACH_SAFE (p, spd_tree, &ic->spd->order, next)
 		spd_remove(ic, p);
 	rcu_barrier(ic->conf.rcu);
+	/* the last policy of a direction leaves an empty list */
+	for (unsigned int dir = 0; dir < SPD_DIRS; dir++)
+		for (unsigned int af = 0; af < RTE_DIM(ic->spd->lists[dir]); af++)
+			free(atomic_load_explicit(&ic->spd->lists[dir][af], memory_order_relaxed));
 	tables_destroy(ic->spd);
 	free(ic->spd);
 	ic->spd = NULL;

@@ -493,6 +493,36 @@ esp_D26_keys_are_wiped(void **state)
 }
 #endif
 
+/* The memory of keys stays out of core dumps, and as root out of the swap (D26). */
+static void
+esp_D26_keys_are_neither_dumped_nor_swapped(void **state)
+{
+	unsigned long key, from, to;
+	bool inside = false, seen = false;
+	char line[512];
+	FILE *maps;
+
+	(void)state;
+	start(1, 64, false);
+	key = (unsigned long)(uintptr_t)add_sa(4096)->key;
+	assert_non_null(maps = fopen("/proc/self/smaps", "r"));
+	while (fgets(line, sizeof(line), maps) != NULL) {
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+			inside = key >= from && key < to;
+		if (!inside || strncmp(line, "VmFlags:", 8) != 0)
+			continue;
+		seen = true;
+		assert_non_null(strstr(line, " dd"));
+#ifndef __SANITIZE_ADDRESS__ /* which lets nothing be locked */
+		if (geteuid() == 0)
+			assert_non_null(strstr(line, " lo"));
+#endif
+	}
+	fclose(maps);
+	assert_true(seen);
+	stop();
+}
+
 /* The cache of decisions. */
 
 static struct rte_mbuf *
@@ -862,6 +892,7 @@ main(void)
 #ifndef __SANITIZE_ADDRESS__
 		cmocka_unit_test(esp_D26_keys_are_wiped),
 #endif
+		cmocka_unit_test(esp_D26_keys_are_neither_dumped_nor_swapped),
 		cmocka_unit_test(esp_E1_the_key_holds_all_that_decides),
 		cmocka_unit_test(esp_E1_an_empty_slot_matches_nothing),
 		cmocka_unit_test(esp_E1_the_key_is_compared_in_full),
