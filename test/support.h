@@ -20,9 +20,12 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
-/* Starts EAL without hugepages and devices, on `lcores` ("0" for one). Exits on failure. */
+/*
+ * Starts EAL without hugepages and devices, with so many MiB of memory, on `lcores` ("0" for one).
+ * Exits on failure.
+ */
 static inline void
-test_eal_init(const char *name, const char *lcores)
+test_eal_init_mb(const char *name, const char *lcores, unsigned int mb)
 {
 	/* Static: EAL may keep pointers into its words. */
 	static char words[12][64];
@@ -38,7 +41,7 @@ test_eal_init(const char *name, const char *lcores)
 	TEST_EAL_WORD("%s", name);
 	TEST_EAL_WORD("--no-huge");
 	TEST_EAL_WORD("-m");
-	TEST_EAL_WORD("256");
+	TEST_EAL_WORD("%u", mb);
 	TEST_EAL_WORD("--no-shconf");
 	TEST_EAL_WORD("--no-pci");
 	TEST_EAL_WORD("--no-telemetry");
@@ -52,6 +55,12 @@ test_eal_init(const char *name, const char *lcores)
 		fprintf(stderr, "%s: rte_eal_init: %s\n", name, rte_strerror(rte_errno));
 		exit(1);
 	}
+}
+
+static inline void
+test_eal_init(const char *name, const char *lcores)
+{
+	test_eal_init_mb(name, lcores, 256);
 }
 
 /* A pool of n mbufs of 2 KiB, without a cache, so that rte_mempool_avail_count() is exact. */

@@ -18,10 +18,20 @@
 
 #include "internal.h"
 
+/*
+ * A reader that looks again (lookup.c) meets the change as a whole only if what rte_fib wrote first
+ * is seen first: a second-level table before the entry that links it. x86 promises that of plain
+ * stores.
+ */
+#if !defined(RTE_ARCH_X86)
+#error "lib/route leans on stores becoming visible in program order within rte_fib, as on x86"
+#endif
+
 #define FIB_ROUTES_FIRST 8192
 #define FIB_TBL8S_FIRST 2048
 #define FIB_TBL8S_FIRST6 8192
 #define FIB_GROWTH 8
+#define FIB_DRIFT_MIN 64 /* changes beyond those that filled it */
 #define FIB_ROUTES_MAX (8192 << 12)
 
 void
@@ -117,19 +127,15 @@ fib_fill(struct route_table *t, uint8_t family, struct route_fib *fib, const uin
 	return 0;
 }
 
+/* The table anew, of that size, with one more route. */
 static int
-fib_grow(struct route_table *t, uint8_t family, const uint8_t *dst, uint8_t len, uint32_t id)
+fib_renew(struct route_table *t, uint8_t family, uint32_t routes, uint32_t tbl8s,
+	const uint8_t *dst, uint8_t len, uint32_t id)
 {
 	struct route_family *f = route_family(t, family);
 	struct route_fib *old = atomic_load_explicit(&f->fib, memory_order_relaxed), *fib;
-	uint32_t routes = old == NULL ? FIB_ROUTES_FIRST : old->routes * FIB_GROWTH;
-	uint32_t tbl8s = old != NULL ? old->tbl8s * FIB_GROWTH
-		: family == AF_INET6 ? FIB_TBL8S_FIRST6
-				     : FIB_TBL8S_FIRST;
 
-	if (routes > FIB_ROUTES_MAX)
-		return -ENOMEM;
-	if ((fib = fib_create(t, family, routes, tbl8s)) == NULL)
+	if (routes > FIB_ROUTES_MAX || (fib = fib_create(t, family, routes, tbl8s)) == NULL)
 		return -ENOMEM;
 	if (fib_fill(t, family, fib, dst, len) != 0 || fib_write(fib, dst, len, id) != 0) {
 		route_fib_free(fib);
@@ -140,6 +146,38 @@ fib_grow(struct route_table *t, uint8_t family, const uint8_t *dst, uint8_t len,
 	if (old != NULL)
 		rcu_defer(t->conf.rcu, &old->rcu, fib_free_rcu);
 	return 0;
+}
+
+/*
+ * rte_fib6 counts the second-level tables that it may need by what stands around a prefix when it
+ * comes and when it goes; where that differs, its count drifts, below zero too, and then there is
+ * no room for anything. Copied, it has counted right. Only what does not fit then needs a larger
+ * one.
+ */
+static bool
+may_have_drifted(const struct route_family *f, const struct route_fib *fib)
+{
+	/* Relaxed: this thread alone writes it. */
+	uint64_t changes = atomic_load_explicit(&fib->changes, memory_order_relaxed);
+
+	return fib->v6 != NULL && f->n_routes < fib->routes &&
+		changes > f->n_routes + FIB_DRIFT_MIN;
+}
+
+static int
+fib_grow(struct route_table *t, uint8_t family, const uint8_t *dst, uint8_t len, uint32_t id)
+{
+	struct route_family *f = route_family(t, family);
+	struct route_fib *old = atomic_load_explicit(&f->fib, memory_order_relaxed);
+	uint32_t tbl8s = family == AF_INET6 ? FIB_TBL8S_FIRST6 : FIB_TBL8S_FIRST;
+
+	if (old == NULL)
+		return fib_renew(t, family, FIB_ROUTES_FIRST, tbl8s, dst, len, id);
+	if (may_have_drifted(f, old) &&
+		fib_renew(t, family, old->routes, old->tbl8s, dst, len, id) == 0)
+		return 0;
+	return fib_renew(
+		t, family, old->routes * FIB_GROWTH, old->tbl8s * FIB_GROWTH, dst, len, id);
 }
 
 int

@@ -66,13 +66,20 @@ route_hop_publish(struct route_table *t, uint32_t id, const struct route_hop *ho
 	route_moved(t);
 }
 
+/* Its hop is that of a neighbour. */
+static bool
+set_borrows(const struct route_set *set)
+{
+	return set->n_paths == 1 && set->paths[0].has_gateway;
+}
+
 /* The set's own hop, if that is not its neighbour's. */
 static struct route_own_hop *
 set_own(struct route_table *t, const struct route_set *set)
 {
 	const struct route_hop *hop = atomic_load_explicit(&t->hops[set->id], memory_order_relaxed);
 
-	if (set->neigh != NULL || hop == &t->none.hop)
+	if (set_borrows(set) || hop == &t->none.hop)
 		return NULL;
 	return (struct route_own_hop *)(uintptr_t)hop;
 }
@@ -175,9 +182,11 @@ route_set_put(struct route_table *t, struct route_set *set)
 			route_set_put(t, set->members[i]);
 	}
 	if (set->neigh != NULL) {
-		/* Its hop may go before the set does: nothing of it is to be found by then. */
+		/*
+		 * Workers that have its number go on to find the neighbour's hop as it is now: that
+		 * one dies, if it does, a grace period from now at the earliest.
+		 */
 		LIST_REMOVE(set, of_neigh);
-		route_hop_publish(t, set->id, &t->none.hop);
 		route_neigh_unref(t, set->neigh);
 		set->neigh = NULL;
 	}
