@@ -5,13 +5,15 @@
 /*
  * What ESP and its decisions cost beside the cipher, in TSC cycles a packet.
  *
- *   esp       AES-GCM-128 in a tunnel, out and in, by inner frame size: policy, SA and route from
- * the cache, ESP, next Ethernet header, against the limit: the same source and the same calls of
- * the same cipher with nothing around them sas       64 B, round robin over 1, 256, 1,000 and
- * 60,000 SAs flows     64 B, one SA a flow: one flow, 1,000 in turn, 1,000 by Zipf's law; with and
- * without cache null      the Linux work's table: null encryption; no cache, one remembered
- * decision a lcore, cache decide    a decision alone, cached and not, with 1 to 10,000 policies,
- * and flows by the size of the cache
+ *   esp     AES-GCM-128 in a tunnel, out and in, by inner frame size: policy, SA and route from the
+ *           cache, ESP, next Ethernet header; against the limit: the same source and the same
+ *           calls of the same cipher with nothing around them
+ *   sas     64 B, round robin over 1, 256, 1,000 and 60,000 SAs
+ *   flows   64 B, one SA a flow: one flow, 1,000 in turn, 1,000 by Zipf's law; with the cache and
+ *           without
+ *   null    the Linux work's table: null encryption, with the cache and without
+ *   decide  a decision alone, cached and not: 0 to 10,000 policies, more and more flows
+ *   rekey   the packets behind a rekey
  *
  * The source is a net_null port whose Rx callback copies a template into each mbuf; the packets
  * leave by it. Both are in every figure but those of `decide`. Variants of a row take turns in
@@ -692,6 +694,55 @@ bench_decide(void)
 	}
 }
 
+/* Another key takes the place of the one there is, as an IKE daemon does it: added, then deleted.
+ */
+static void
+rekey(uint32_t spi)
+{
+	struct ipsec_cache_sa_spec spec = world_spec("192.0.2.1", "192.0.2.3", spi);
+	struct ipsec_cache_sa_id id = { .family = AF_INET, .proto = IPPROTO_ESP };
+
+	spec.info.reqid = 1;
+	now.rt[0] = world_sa(&world, &spec);
+	id.daddr = spec.info.id.daddr;
+	id.spi = htonl(spi - 1);
+	must(ipsec_cache_sa_del(world.ic, &id), "no SA to delete");
+	rcu_reclaim(world.rcu, 0);
+}
+
+/* What the packets behind a rekey pay: none is lost (full() sees to that), all go by the new SA. */
+static void
+bench_rekey(void)
+{
+	static const unsigned int bursts[] = { 1, 8, 64 };
+	static double v[2][ROUNDS_MAX];
+	uint32_t spi = 0x10000;
+	double with, without;
+	unsigned int b, r, n;
+
+	if (skipped(false, 64))
+		return;
+	printf("rekey: out, 64 B, cycles a packet\n");
+	setup(false, false, 64, 1, 1, 1024);
+	window(WAY_FULL, BURSTS);
+	for (b = 0; b < RTE_DIM(bursts); b++) {
+		n = bursts[b] * BURST;
+		for (r = 0; r < rounds; r++) {
+			v[0][r] = window(WAY_FULL, bursts[b]);
+			rekey(++spi);
+			v[1][r] = window(WAY_FULL, bursts[b]);
+			if (atomic_load(&now.rt[0]->packets) != n)
+				must(-ESTALE, "a packet went by the old SA");
+		}
+		without = median(v[0], rounds);
+		with = median(v[1], rounds);
+		printf("  %4u packets  %6.1f  behind a rekey  %6.1f\n", n, without, with);
+		record("rekey", "none", n, without, "cycles");
+		record("rekey", "behind one", n, with, "cycles");
+	}
+	teardown();
+}
+
 static const struct table {
 	const char *name;
 	void (*run)(void);
@@ -701,6 +752,7 @@ static const struct table {
 	{ "flows", bench_flows },
 	{ "null", bench_null },
 	{ "decide", bench_decide },
+	{ "rekey", bench_rekey },
 };
 
 static bool

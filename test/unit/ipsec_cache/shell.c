@@ -3,17 +3,18 @@
  */
 
 /*
- * ESP by the line, for tests that are written in another language:
+ * ESP by the line, for tests that are written in another language. After the arrow, what is said:
  *
- *   sa src=A dst=A spi=N [key=HEX] [icv=BITS] [null=1] [esn=1] [window=N] [sport=N dport=N]
- * [flags=N] [xflags=N] [oseq=N] [seq=N] [tfc=N] [packets=N] [bytes=N]     -> ok, or refused
- * SENTENCE local A                                                          -> ok seal dst=A spi=N
- * frame=HEX [cut=N] [share=1] [headroom=N]        -> done HEX, drop ERROR, ... open frame=HEX
- * [cut=N] [share=1]                                 -> done HEX, drop ERROR, ... show dst=A spi=N
- * -> oseq N seq N packets N bytes N old N seen N icv N
+ *   local A                                         -> ok: an address of ours
+ *   sa src=A dst=A spi=N [key=HEX] [WORD=N...]      -> ok, or refused and a sentence
+ *   seal dst=A spi=N frame=HEX [WORD=N...]          -> done HEX, or drop and an error
+ *   open frame=HEX [WORD=N...]                      -> the same, or not ours
+ *   show dst=A spi=N                                -> what its packets changed in an SA
  *
- * A frame is cut into segments of `cut` bytes; with `share` somebody else holds it too, and must
- * see nothing of what happens. Ends with its input, and fails if an mbuf is missing then.
+ * Words of an SA: icv (bits) null esn window sport dport flags xflags oseq seq tfc packets bytes.
+ * Of a frame: cut (it comes in segments of that many bytes), share (somebody else holds it too, and
+ * must see nothing of what happens), headroom. Ends with its input, and fails if an mbuf is missing
+ * then.
  */
 
 #include <inttypes.h>
