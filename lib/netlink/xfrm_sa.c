@@ -199,30 +199,29 @@ put_algorithm(struct netlink_put *put, uint16_t type, size_t header,
 void
 xfrm_replay_put(struct netlink_put *put, const struct ipsec_cache_sa_spec *spec)
 {
-	struct {
-		struct xfrm_replay_state_esn esn;
-		uint32_t bitmap[REPLAY_WORDS_MAX];
-	} buf;
 	struct xfrm_replay_state state = {
 		.oseq = (uint32_t)spec->oseq,
 		.seq = (uint32_t)spec->seq,
 		.bitmap = spec->seq != 0 ? UINT32_MAX : 0,
 	};
+	struct xfrm_replay_state_esn esn = {
+		.bmp_len = (spec->replay_window + 31) / 32,
+		.oseq = (uint32_t)spec->oseq,
+		.oseq_hi = (uint32_t)(spec->oseq >> 32),
+		.seq = (uint32_t)spec->seq,
+		.seq_hi = (uint32_t)(spec->seq >> 32),
+		.replay_window = spec->replay_window,
+	};
+	uint8_t buf[sizeof(esn) + REPLAY_WORDS_MAX * sizeof(uint32_t)];
 
 	if (!spec->esn_form) {
 		netlink_put_data(put, XFRMA_REPLAY_VAL, &state, sizeof(state));
 		return;
 	}
-	memset(&buf, 0, sizeof(buf));
-	buf.esn.bmp_len = (spec->replay_window + 31) / 32;
-	buf.esn.oseq = (uint32_t)spec->oseq;
-	buf.esn.oseq_hi = (uint32_t)(spec->oseq >> 32);
-	buf.esn.seq = (uint32_t)spec->seq;
-	buf.esn.seq_hi = (uint32_t)(spec->seq >> 32);
-	buf.esn.replay_window = spec->replay_window;
-	memset(buf.bitmap, spec->seq != 0 ? 0xff : 0, sizeof(buf.bitmap));
-	netlink_put_data(put, XFRMA_REPLAY_ESN_VAL, &buf,
-		sizeof(buf.esn) + buf.esn.bmp_len * sizeof(uint32_t));
+	memset(buf, spec->seq != 0 ? 0xff : 0, sizeof(buf));
+	memcpy(buf, &esn, sizeof(esn));
+	netlink_put_data(
+		put, XFRMA_REPLAY_ESN_VAL, buf, sizeof(esn) + esn.bmp_len * sizeof(uint32_t));
 }
 
 void

@@ -71,6 +71,62 @@ def flower():
     return tcm(1, INGRESS, 0, PRIO | ETH_IP) + text(1, "flower") + nla(2, keys)
 
 
+def sa(spi=0x1000, reqid=7, flags=0):
+    """struct xfrm_usersa_info"""
+    ends = bytes([192, 0, 2, 1]) + bytes(12), bytes([198, 51, 100, 2]) + bytes(12)
+    limits = struct.pack("<8Q", *[2**64 - 1] * 4, 1, 2, 3, 4)
+    return bytes(56) + ends[1] + struct.pack(">I", spi) + b"\x32\0\0\0" + ends[0] + limits + bytes(44) + \
+        struct.pack("<IIHBBB", 0, reqid, 2, 1, 0, flags) + bytes(7)
+
+
+def policy(direction=1, action=0, priority=5):
+    """struct xfrm_userpolicy_info"""
+    sel = bytes([10, 2]) + bytes(14) + bytes([10, 1]) + bytes(14) + bytes(8) + struct.pack("<HBBB", 2, 16, 16, 0) + \
+        bytes(11)
+    return sel + struct.pack("<8Q", *[2**64 - 1] * 4, 0, 0, 0, 0) + bytes(32) + \
+        struct.pack("<IIBBBB", priority, 0, direction, action, 0, 0) + bytes(4)
+
+
+GCM = nla(18, b"rfc4106(gcm(aes))".ljust(64, b"\0") + struct.pack("<II", 160, 128) + bytes(range(20)))
+NULL = nla(2, b"ecb(cipher_null)".ljust(64, b"\0") + struct.pack("<I", 0))
+TMPL = nla(5, bytes([198, 51, 100, 2]) + bytes(16) + b"\x32\0\0\0" + struct.pack("<Hxx", 2) +
+           bytes([192, 0, 2, 1]) + bytes(12) + struct.pack("<IBBBx", 7, 1, 0, 0) + b"\xff" * 12)
+NEWSA, DELSA, GETSA, NEWPOLICY, DELPOLICY, GETPOLICY, ALLOCSPI, ACQUIRE, EXPIRE, UPDPOLICY, UPDSA, POLEXPIRE, \
+    FLUSHSA, FLUSHPOLICY, NEWAE, GETAE = range(16, 32)
+GETSADINFO, NEWSPDINFO, GETSPDINFO, SETDEFAULT, GETDEFAULT = 35, 36, 37, 39, 40
+
+
+def xfrm_seeds():
+    """Of NETLINK_XFRM."""
+    sa_id = bytes([198, 51, 100, 2]) + bytes(12) + struct.pack(">I", 0x1000) + struct.pack("<HBx", 2, 50)
+    policy_id = policy()[:56] + struct.pack("<IBxxx", 0, 1)
+    esn = nla(23, struct.pack("<6I", 2, 5, 6, 0, 1, 64) + bytes(8))
+    yield "sa", message(NEWSA, ACK, sa() + GCM)
+    yield "sa_null", message(NEWSA, ACK, sa(0x1001) + NULL)
+    yield "sa_esn", message(NEWSA, ACK, sa(0x1002, 7, 128) + GCM + esn + nla(21, struct.pack("<II", 1, 3)) +
+                            nla(4, struct.pack("<H", 2) + b"\x11\x94\x11\x94" + bytes(18)) + u32(29, 5) + u32(31, 2) +
+                            nla(9, struct.pack("<4Q", 1, 2, 3, 4)) + u32(24, 1) + u32(22, 100))
+    yield "sa_pcpu", message(NEWSA, ACK, sa(0x1003) + GCM + nla(33, b"\2") + u32(35, 1))
+    yield "sa_twice", message(NEWSA, ACK, sa() + GCM) + message(UPDSA, ACK, sa() + GCM, 2) + \
+        message(DELSA, ACK, sa_id, 3)
+    yield "sas", message(NEWSA, ACK, sa() + GCM) + message(GETSA, DUMP, b"", 2)
+    yield "sa_get", message(NEWSA, ACK, sa() + GCM) + message(GETSA, ACK, sa_id, 2)
+    yield "spi", message(ALLOCSPI, ACK, sa(0) + struct.pack("<II", 0x2000, 0x2001))
+    yield "expire", message(EXPIRE, ACK, sa() + b"\1" + bytes(7))
+    yield "ae", message(GETAE, ACK, sa_id + bytes(24)) + message(NEWAE, ACK | 0x100, sa_id + bytes(24) + u32(11, 3), 2)
+    yield "sad", message(GETSADINFO, ACK, bytes(4)) + message(FLUSHSA, ACK, b"\x32\0\0\0", 2)
+    for direction in range(3):
+        yield f"policy{direction}", message(NEWPOLICY, ACK, policy(direction) + TMPL)
+    yield "block", message(UPDPOLICY, ACK, policy(2, 1, 3) + u32(31, 0) + nla(21, struct.pack("<II", 1, 3)))
+    yield "policies", message(NEWPOLICY, ACK, policy() + TMPL) + message(GETPOLICY, DUMP, b"", 2)
+    yield "policy_get", message(NEWPOLICY, ACK, policy() + TMPL) + message(GETPOLICY, ACK, policy_id, 2) + \
+        message(DELPOLICY, ACK, policy_id + nla(16, bytes(6)), 3)
+    yield "polexpire", message(POLEXPIRE, ACK, policy() + b"\1" + bytes(7))
+    yield "spd", message(GETSPDINFO, ACK, bytes(4)) + message(NEWSPDINFO, ACK, bytes(4) + nla(3, b"\x18\x18"), 2)
+    yield "default", message(SETDEFAULT, ACK, b"\1\2\1\0") + message(GETDEFAULT, ACK, bytes(4), 2) + \
+        message(FLUSHPOLICY, ACK, b"", 3)
+
+
 def seeds():
     new = CREATE | EXCL | ACK
     clsact = tcm(1, CLSACT, 0xffff0000) + text(1, "clsact")
@@ -113,15 +169,21 @@ def seeds():
         yield f"ctl{i}", struct.pack("<IHHIIIIII", 32, 0xfff0 + i, 1, 0, 0, 1, 1, 0, 0)
 
 
+def write(where, name, datagram, protocol):
+    with open(os.path.join(where, name), "wb") as f:
+        f.write(bytes([protocol]) + datagram)
+    length, kind, flags = struct.unpack("<IHH", datagram[:8])
+    if kind >= 16 + 104:
+        return
+    with open(os.path.join(where, name + "_header"), "wb") as f:
+        f.write(bytes([protocol | 1]) + struct.pack("<HH", kind - 16, flags) + datagram[16:length])
+
+
 def main(where):
     for name, datagram in seeds():
-        with open(os.path.join(where, name), "wb") as f:
-            f.write(b"\0" + datagram)
-        kind, flags = struct.unpack("<HH", datagram[4:8])
-        if kind >= 16 + 104:
-            continue
-        with open(os.path.join(where, name + "_header"), "wb") as f:
-            f.write(b"\1" + struct.pack("<HH", kind - 16, flags) + datagram[16:])
+        write(where, name, datagram, 0)
+    for name, datagram in xfrm_seeds():
+        write(where, "xfrm_" + name, datagram, 2)
 
 
 main(sys.argv[1])

@@ -8,6 +8,7 @@
  *
  *	even	it is one, as it stands
  *	odd	two bytes of type, two of flags, then what follows a header, which is made to fit
+ *	2, 3, 6, 7 ...	the same on a socket of NETLINK_XFRM
  *
  * Whatever comes, every answer is whole messages of whole attributes, and a request that wants an
  * ack with a header that fits gets exactly one end: an ack, or the end of its dump.
@@ -20,6 +21,7 @@
 
 #include <cmocka.h>
 
+#include <linux/xfrm.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,7 @@
 #include <unistd.h>
 
 #include "families.h"
+#include "ipsec_cache/ipsec_cache.h"
 #include "netlink/ctl.h"
 #include "support.h"
 
@@ -35,7 +38,8 @@
 #define DATAGRAM 65536
 
 static struct families *world;
-static int fd;
+static int sockets[2]; /* NETLINK_ROUTE, NETLINK_XFRM */
+static bool xfrm; /* which of them the input is for */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -53,11 +57,13 @@ static void
 new_world(void)
 {
 	if (world != NULL) {
-		close(fd);
+		close(sockets[0]);
+		close(sockets[1]);
 		families_destroy(world);
 	}
 	world = families_create("fuzz");
-	fd = families_connect(world, 0);
+	sockets[0] = families_connect(world, 0);
+	sockets[1] = families_connect_to(world, NETLINK_XFRM, UINT32_MAX);
 }
 
 static void
@@ -83,8 +89,43 @@ check_attributes(const uint8_t *at, size_t left)
 }
 
 static size_t
+xfrm_header_length(uint16_t type)
+{
+	switch (type) {
+	case XFRM_MSG_NEWSA:
+	case XFRM_MSG_UPDSA:
+		return sizeof(struct xfrm_usersa_info);
+	case XFRM_MSG_DELSA:
+		return sizeof(struct xfrm_usersa_id);
+	case XFRM_MSG_NEWPOLICY:
+	case XFRM_MSG_UPDPOLICY:
+		return sizeof(struct xfrm_userpolicy_info);
+	case XFRM_MSG_DELPOLICY:
+		return sizeof(struct xfrm_userpolicy_id);
+	case XFRM_MSG_EXPIRE:
+		return sizeof(struct xfrm_user_expire);
+	case XFRM_MSG_POLEXPIRE:
+		return sizeof(struct xfrm_user_polexpire);
+	case XFRM_MSG_NEWAE:
+		return sizeof(struct xfrm_aevent_id);
+	case XFRM_MSG_FLUSHPOLICY:
+		return 0;
+	case XFRM_MSG_FLUSHSA:
+	case XFRM_MSG_GETDEFAULT:
+	case XFRM_MSG_NEWSADINFO:
+	case XFRM_MSG_NEWSPDINFO:
+		return 4;
+	default:
+		check(false);
+		return 0;
+	}
+}
+
+static size_t
 header_length(uint16_t type)
 {
+	if (xfrm)
+		return xfrm_header_length(type);
 	switch (type) {
 	case RTM_NEWLINK:
 	case RTM_DELLINK:
@@ -138,7 +179,7 @@ serve(void)
 	do {
 		while (poll(&p, 1, 0) > 0)
 			netlink_server_dispatch(world->server);
-		n = recv(fd, buf, sizeof(buf), MSG_DONTWAIT | MSG_TRUNC);
+		n = recv(sockets[xfrm], buf, sizeof(buf), MSG_DONTWAIT | MSG_TRUNC);
 		check(n <= (ssize_t)sizeof(buf));
 		if (n > 0)
 			ends += check_datagram(buf, (size_t)n);
@@ -159,7 +200,7 @@ with_header(uint8_t *to, const uint8_t *data, size_t size)
 	memcpy(&nlh->nlmsg_type, data, 2);
 	memcpy(&nlh->nlmsg_flags, data + 2, 2);
 	/* The types that there are, again and again. */
-	nlh->nlmsg_type = 16 + nlh->nlmsg_type % 104;
+	nlh->nlmsg_type = 16 + nlh->nlmsg_type % (xfrm ? 24 : 104);
 	nlh->nlmsg_flags |= NLM_F_REQUEST | NLM_F_ACK;
 	nlh->nlmsg_len = (uint32_t)(sizeof(*nlh) + size - 4);
 	memcpy(nlh + 1, data + 4, size - 4);
@@ -178,11 +219,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (inputs++ % WORLD_INPUTS == 0)
 		new_world();
+	xfrm = (data[0] & 2) != 0;
+	if (xfrm)
+		ipsec_cache_tick(world->ipsec, inputs * 100);
 	if (header)
 		size = with_header(buf, data + 1, size - 1);
 	else
 		memcpy(buf, data + 1, --size);
-	if (size == 0 || send(fd, buf, size, MSG_DONTWAIT) != (ssize_t)size)
+	if (size == 0 || send(sockets[xfrm], buf, size, MSG_DONTWAIT) != (ssize_t)size)
 		return 0;
 	ends = serve();
 	/* An answer to a get is its end too, and is followed by the ack that was asked for. */

@@ -489,15 +489,10 @@ numbers_brought_along(void **state)
 {
 	struct families *f = begin();
 	struct xfrm_lifetime_cur cur = { .bytes = 1000, .packets = 10 };
-	struct {
-		struct xfrm_replay_state_esn esn;
-		uint32_t bmp[2];
-	} replay = { .esn = { .bmp_len = 2,
-			     .oseq = 7,
-			     .oseq_hi = 1,
-			     .seq = 9,
-			     .seq_hi = 2,
-			     .replay_window = 64 } };
+	struct xfrm_replay_state_esn esn = {
+		.bmp_len = 2, .oseq = 7, .oseq_hi = 1, .seq = 9, .seq_hi = 2, .replay_window = 64
+	};
+	uint8_t replay[sizeof(esn) + 2 * sizeof(uint32_t)] = { 0 };
 	struct ipsec_cache_sa_id id = {
 		.spi = htonl(0x1000), .family = AF_INET, .proto = IPPROTO_ESP
 	};
@@ -512,7 +507,8 @@ numbers_brought_along(void **state)
 	info->flags = XFRM_STATE_ESN;
 	assert_int_equal(families_request(f, m.nlh), -EINVAL);
 	assert_string_equal(f->error, "Flag esn needs its replay window (XFRMA_REPLAY_ESN_VAL)");
-	mnl_attr_put(m.nlh, XFRMA_REPLAY_ESN_VAL, sizeof(replay), &replay);
+	memcpy(replay, &esn, sizeof(esn));
+	mnl_attr_put(m.nlh, XFRMA_REPLAY_ESN_VAL, sizeof(replay), replay);
 	mnl_attr_put(m.nlh, XFRMA_LTIME_VAL, sizeof(cur), &cur);
 	assert_int_equal(families_request(f, m.nlh), 0);
 	ipsec_cache_sa_describe(ipsec_cache_sa_find(f->ipsec, &id), &spec);
