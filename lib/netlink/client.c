@@ -4,6 +4,7 @@
 
 /* One client: its requests in, its answers out, neither waiting for the other clients. */
 
+#include <bsd/stdlib.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +72,7 @@ drop_answers(struct netlink_client *client)
 
 	while ((d = STAILQ_FIRST(&client->queue)) != NULL) {
 		STAILQ_REMOVE_HEAD(&client->queue, next);
-		free(d);
+		freezero(d, sizeof(*d) + d->len);
 	}
 	client->overrun = false;
 }
@@ -88,7 +89,7 @@ netlink_client_destroy(struct netlink_client *client)
 	server->n_clients--;
 	drop_answers(client);
 	netlink_dump_free(client);
-	free(client->rest);
+	freezero(client->rest, client->rest_len);
 	/*
 	 * Explicitly: a child between fork() and exec() still has the socket open, so that closing
 	 * it here would leave it in the epoll set, with events that name a freed client.
@@ -212,6 +213,7 @@ netlink_client_ack(struct netlink_client *client, const struct netlink_request *
 		ack->nlmsg_flags |= NLM_F_ACK_TLVS;
 	ack->nlmsg_len = (uint32_t)n;
 	netlink_client_send(client, ack, n);
+	netlink_wipe(client->protocol, ack, n);
 }
 
 static int
@@ -360,7 +362,7 @@ handle_rest(struct netlink_client *client)
 		client, client->rest + client->rest_off, client->rest_len - client->rest_off);
 	if (client->rest_off < client->rest_len)
 		return;
-	free(client->rest);
+	freezero(client->rest, client->rest_len);
 	client->rest = NULL;
 }
 
@@ -383,9 +385,10 @@ netlink_client_readable(struct netlink_client *client)
 		if (n > 0 && (size_t)n > sizeof(server->rx))
 			refuse_length(client, (const struct nlmsghdr *)(const void *)server->rx,
 				sizeof(server->rx), -EMSGSIZE);
-		else if (n > 0)
+		else if (n > 0) {
 			handle_datagram(client, server->rx, (size_t)n);
-		else if (n == 0)
+			netlink_wipe(client->protocol, server->rx, (size_t)n);
+		} else if (n == 0)
 			netlink_client_kill(client);
 		else if (errno == ECONNRESET)
 			/* It left answers unread; its last requests are still to come. */
@@ -422,7 +425,7 @@ netlink_client_writable(struct netlink_client *client)
 		if (client->deaf)
 			break;
 		STAILQ_REMOVE_HEAD(&client->queue, next);
-		free(d);
+		freezero(d, sizeof(*d) + d->len);
 	}
 	if (STAILQ_EMPTY(&client->queue) && client->overrun)
 		send_overrun(client);

@@ -70,6 +70,7 @@ netlink_notify_end(struct netlink_server *server, struct netlink_request *req,
 	}
 	if (echo)
 		netlink_client_send(req->client, server->note, put->nlh->nlmsg_len);
+	netlink_wipe(protocol, server->note, put->nlh->nlmsg_len);
 }
 
 void

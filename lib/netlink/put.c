@@ -160,4 +160,5 @@ netlink_put_flush(struct netlink_request *req)
 	server->tx_len = 0;
 	if (len > 0)
 		netlink_client_send(req->client, server->tx, len);
+	netlink_wipe(req->client->protocol, server->tx, len);
 }

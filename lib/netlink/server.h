@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/queue.h>
 #include <sys/types.h>
 
@@ -150,6 +151,14 @@ int netlink_families_create(struct netlink_server *server);
 void netlink_families_destroy(struct netlink_server *server);
 void netlink_families_dev_gone(struct netlink_server *server, uint32_t ifindex);
 const char *netlink_type_name(int protocol, uint16_t type);
+
+/* Messages of NETLINK_XFRM have keys, which do not stay behind in buffers. */
+static inline void
+netlink_wipe(int protocol, void *buffer, size_t len)
+{
+	if (protocol == NETLINK_XFRM)
+		explicit_bzero(buffer, len);
+}
 
 /* notify.c */
 void netlink_log(const struct netlink_server *server, const char *fmt, ...)

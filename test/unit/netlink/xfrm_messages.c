@@ -24,13 +24,15 @@
 #include <unistd.h>
 
 #include "families.h"
-#include "ipsec_cache/ipsec_cache.h"
+#include "ipsec_cache/rt.h"
+#include "netlink/server.h"
 #include "netlink/xfrm.h"
 #include "support.h"
 
 #define BUF 8192
 #define LOCAL "192.0.2.1"
 #define PEER "198.51.100.2"
+#define KEY "Xq7!secret key+salt4" /* 20 bytes */
 
 struct message {
 	_Alignas(8) char buf[BUF];
@@ -85,6 +87,7 @@ put_aead(struct message *m)
 	snprintf(alg->alg_name, sizeof(alg->alg_name), "rfc4106(gcm(aes))");
 	alg->alg_key_len = 160;
 	alg->alg_icv_len = 128;
+	memcpy(alg->alg_key, KEY, sizeof(KEY) - 1);
 	mnl_attr_put(m->nlh, XFRMA_ALG_AEAD, sizeof(buf), buf);
 }
 
@@ -607,6 +610,123 @@ dump_interrupted(void **state)
 	families_destroy(f);
 }
 
+/* Traffic meets a policy whose SA is not there: daemons hear of it, once. */
+static void
+acquire(void **state)
+{
+	struct families *f = begin();
+	int fd = families_connect_to(f, NETLINK_XFRM, XFRMGRP_ACQUIRE);
+	struct ipsec_flow flow = { .family = AF_INET, .proto = IPPROTO_UDP, .in_ifindex = 1 };
+	const struct xfrm_user_acquire *got;
+	const struct xfrm_user_tmpl *tmpl;
+	struct ipsec_cache_decision d;
+	_Alignas(8) char buf[BUF];
+	const struct nlmsghdr *nlh;
+	struct message m;
+
+	(void)state;
+	message_policy(f, &m, XFRM_MSG_NEWPOLICY, XFRM_POLICY_OUT, LOCAL, PEER);
+	assert_int_equal(families_request(f, m.nlh), 0);
+	inet_pton(AF_INET, "10.1.0.7", flow.saddr);
+	inet_pton(AF_INET, "10.2.0.8", flow.daddr);
+	ipsec_cache_tick(f->ipsec, 1);
+	for (uint64_t now = 2; now < 5; now++) {
+		ipsec_decide(f->ipsec, 0, &flow, NULL, &d);
+		assert_int_equal(d.error, IPSEC_CACHE_POLICY_NO_SA);
+		ipsec_cache_tick(f->ipsec, now);
+	}
+	nlh = heard(fd, XFRM_MSG_ACQUIRE, buf, sizeof(buf));
+	heard_nothing(fd);
+	got = mnl_nlmsg_get_payload(nlh);
+	assert_memory_equal(&got->sel.daddr, flow.daddr, 4);
+	assert_int_equal(got->sel.prefixlen_d, 32);
+	assert_int_equal(got->id.proto, IPPROTO_ESP);
+	assert_int_equal(got->policy.priority, 370000);
+	assert_int_not_equal(got->seq, 0);
+	tmpl = attribute(nlh, sizeof(*got), XFRMA_TMPL, sizeof(*tmpl));
+	assert_int_equal(tmpl->reqid, 1);
+	/* the daemon's SA takes the larval one's place */
+	assert_int_equal(ipsec_cache_sa_count(f->ipsec), 1);
+	message_sa(f, &m, XFRM_MSG_NEWSA, LOCAL, PEER, 0x1000);
+	assert_int_equal(families_request(f, m.nlh), 0);
+	assert_int_equal(ipsec_cache_sa_count(f->ipsec), 1);
+	ipsec_decide(f->ipsec, 0, &flow, NULL, &d);
+	assert_int_equal(d.action, IPSEC_CACHE_PROTECT);
+	close(fd);
+	families_destroy(f);
+}
+
+/* A NAT moved the peer: daemons hear from where its packets come now, once. */
+static void
+mapping(void **state)
+{
+	struct families *f = begin();
+	int fd = families_connect_to(f, NETLINK_XFRM, 1u << (XFRMNLGRP_MAPPING - 1));
+	struct xfrm_encap_tmpl encap = {
+		.encap_type = 2, .encap_sport = htons(4500), .encap_dport = htons(4500)
+	};
+	uint8_t local[16] = { 192, 0, 2, 1 };
+	const struct xfrm_user_mapping *got;
+	struct ipsec_cache_rt *rt;
+	_Alignas(8) char buf[BUF];
+	struct message m;
+
+	(void)state;
+	message_sa(f, &m, XFRM_MSG_NEWSA, PEER, LOCAL, 0x1000);
+	mnl_attr_put(m.nlh, XFRMA_ENCAP, sizeof(encap), &encap);
+	assert_int_equal(families_request(f, m.nlh), 0);
+	rt = ipsec_sad_lookup(f->ipsec, htonl(0x1000), AF_INET, local, 0);
+	assert_non_null(rt);
+	ipsec_cache_tick(f->ipsec, 1);
+	/* as a worker notes it */
+	atomic_store(&rt->moved_saddr[0], htonl(0xcb007109));
+	atomic_store(&rt->moved_sport, htons(60001));
+	atomic_store(&rt->moved, 2);
+	ipsec_cache_tick(f->ipsec, 1001);
+	ipsec_cache_tick(f->ipsec, 2001);
+	got = mnl_nlmsg_get_payload(heard(fd, XFRM_MSG_MAPPING, buf, sizeof(buf)));
+	heard_nothing(fd);
+	assert_int_equal(got->id.spi, htonl(0x1000));
+	assert_int_equal(got->old_sport, htons(4500));
+	assert_int_equal(got->new_sport, htons(60001));
+	assert_int_equal(got->new_saddr.a4, htonl(0xcb007109));
+	close(fd);
+	families_destroy(f);
+}
+
+/* D26: keys do not stay behind in the server's buffers. */
+static void
+esp_D26_buffers_are_wiped(void **state)
+{
+	struct families *f = begin();
+	int fd = families_connect_to(f, NETLINK_XFRM, XFRMGRP_SA);
+	struct netlink_server *server = f->server;
+	_Alignas(8) char answer[BUF];
+	struct xfrm_usersa_id *id;
+	struct message m;
+	size_t len;
+
+	(void)state;
+	message_sa(f, &m, XFRM_MSG_NEWSA, LOCAL, PEER, 0x1000);
+	assert_int_equal(families_request(f, m.nlh), 0);
+	assert_int_equal(families_request(f, m.nlh), -EEXIST); /* which echoes the request */
+	(void)heard(fd, XFRM_MSG_NEWSA, answer, sizeof(answer));
+	assert_non_null(memmem(answer, sizeof(answer), KEY, sizeof(KEY) - 1));
+	message(f, &m, XFRM_MSG_GETSA, 0, sizeof(*id));
+	id = m.header;
+	address(&id->daddr, PEER);
+	id->spi = htonl(0x1000);
+	id->family = AF_INET;
+	id->proto = IPPROTO_ESP;
+	assert_int_equal(families_talk(f, m.nlh, answer, sizeof(answer), &len), 0);
+	assert_non_null(memmem(answer, len, KEY, sizeof(KEY) - 1));
+	assert_null(memmem(server->rx, sizeof(server->rx), KEY, sizeof(KEY) - 1));
+	assert_null(memmem(server->tx, sizeof(server->tx), KEY, sizeof(KEY) - 1));
+	assert_null(memmem(server->note, sizeof(server->note), KEY, sizeof(KEY) - 1));
+	close(fd);
+	families_destroy(f);
+}
+
 /* A server without IPsec says so. */
 static void
 no_ipsec(void **state)
@@ -650,6 +770,9 @@ main(void)
 		cmocka_unit_test(numbers_brought_along),
 		cmocka_unit_test(bad_attributes),
 		cmocka_unit_test(dump_interrupted),
+		cmocka_unit_test(acquire),
+		cmocka_unit_test(mapping),
+		cmocka_unit_test(esp_D26_buffers_are_wiped),
 		cmocka_unit_test(no_ipsec),
 	};
 
