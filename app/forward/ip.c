@@ -170,8 +170,9 @@ options_checksum_is_good(const struct rte_mbuf *m, const struct rte_ipv4_hdr *h)
 static inline bool
 checksum_is_good(const struct rte_mbuf *m, const struct rte_ipv4_hdr *h)
 {
-	uint32_t word[5];
-	uint64_t sum;
+	const uint8_t *p = (const uint8_t *)h;
+	uint64_t sum = 0;
+	uint32_t word;
 
 	/* Or it is not there yet, an action having left it to a NIC. */
 	if ((m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_GOOD ||
@@ -179,12 +180,12 @@ checksum_is_good(const struct rte_mbuf *m, const struct rte_ipv4_hdr *h)
 		return true;
 	if (unlikely(h->version_ihl != 0x45))
 		return options_checksum_is_good(m, h);
-	memcpy(word, h, sizeof(word));
-	sum = (uint64_t)word[0] + word[1] + word[2] + word[3] + word[4];
-	sum = (sum & UINT32_MAX) + (sum >> 32);
+	for (unsigned int i = 0; i < sizeof(*h); i += sizeof(word)) {
+		memcpy(&word, p + i, sizeof(word));
+		sum += word;
+	}
 	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return sum == 0xffff;
+	return (sum & 0xffff) + (sum >> 16) == 0xffff;
 }
 
 /* An IPv4 header that may be written to; true if the packet is to be routed. */
