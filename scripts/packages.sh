@@ -9,7 +9,7 @@ demo_packages="$build_packages python3-scapy tshark"
 test_packages="$demo_packages clang-14 clang-format-14 codespell git libcmocka-dev libclang-rt-14-dev mandoc
 	ethtool iperf3 iputils-ping procps traceroute
 	python3-cryptography python3-pytest spin strace qemu-system-x86 busybox-static"
-bench_packages="$build_packages dpdk-dev libcmocka-dev python3"
+bench_packages="$build_packages dpdk-dev libcmocka-dev python3 python3-cryptography"
 
 # as_root COMMAND...: runs it as root, by sudo where we are not.
 as_root()
