@@ -62,6 +62,22 @@ void ipsec_uses_del(struct ipsec_cache *ic, uint32_t uses);
 /* ipsec_cache.c: the number of SAs or policies or a default has changed; bumps. */
 void ipsec_changed(struct ipsec_cache *ic);
 
+/* A request is refused: err, with its sentence in *why. */
+static inline int
+ipsec_refuse(int err, const char **why, const char *sentence)
+{
+	*why = sentence;
+	return err;
+}
+
+/* Are `seconds`, 0 being for ever, over since then, by the clock of ticks? */
+static inline bool
+ipsec_is_over(const struct ipsec_cache *ic, int64_t since_ms, uint64_t seconds)
+{
+	return seconds != 0 && seconds <= INT64_MAX / 2000 &&
+		(int64_t)ic->now_ms - since_ms >= (int64_t)seconds * 1000;
+}
+
 /* A packet's flow: the key of a cached decision (E1). Fields that nothing uses are 0. */
 struct ipsec_flow {
 	uint8_t saddr[16], daddr[16]; /* IPv4: the first four bytes, the rest 0 */

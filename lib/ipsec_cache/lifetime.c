@@ -35,23 +35,14 @@ sad_expire(struct ipsec_cache *ic, struct sad_entry *e, bool hard)
 	ipsec_notify(ic, IPSEC_CACHE_EVENT_SA_EXPIRE_HARD, &e->sa);
 }
 
-/* Are `seconds`, 0 being for ever, over since then? */
-static bool
-is_over(const struct ipsec_cache *ic, int64_t since, uint64_t seconds)
-{
-	if (seconds == 0 || seconds > INT64_MAX / 2000)
-		return false;
-	return (int64_t)ic->now_ms - since >= (int64_t)seconds * 1000;
-}
-
 static bool
 hard_over(
 	const struct ipsec_cache *ic, const struct sad_entry *e, const struct ipsec_rt_usage *usage)
 {
 	const struct xfrm_lifetime_cfg *lft = &e->sa.spec.info.lft;
 
-	return usage->exhausted || is_over(ic, e->added_ms, lft->hard_add_expires_seconds) ||
-		(e->used && is_over(ic, e->used_ms, lft->hard_use_expires_seconds));
+	return usage->exhausted || ipsec_is_over(ic, e->added_ms, lft->hard_add_expires_seconds) ||
+		(e->used && ipsec_is_over(ic, e->used_ms, lft->hard_use_expires_seconds));
 }
 
 static bool
@@ -63,8 +54,8 @@ soft_over(
 
 	return usage->packets + behind->packets >= lft->soft_packet_limit ||
 		usage->bytes + behind->bytes >= lft->soft_byte_limit ||
-		is_over(ic, e->added_ms, lft->soft_add_expires_seconds) ||
-		(e->used && is_over(ic, e->used_ms, lft->soft_use_expires_seconds));
+		ipsec_is_over(ic, e->added_ms, lft->soft_add_expires_seconds) ||
+		(e->used && ipsec_is_over(ic, e->used_ms, lft->soft_use_expires_seconds));
 }
 
 /* Linux's xfrm_replay_notify(): the numbers moved far enough, or moved and it is long ago. */

@@ -476,13 +476,6 @@ entry_publish(struct ipsec_cache *ic, struct sad_entry *e, struct sad_entry *old
 }
 
 static int
-refuse(int err, const char **why, const char *sentence)
-{
-	*why = sentence;
-	return err;
-}
-
-static int
 add_checked(struct ipsec_cache *ic, struct sad_entry *e, bool update, bool *used, const char **why)
 {
 	struct ipsec_cache_sa_id id;
@@ -494,10 +487,11 @@ add_checked(struct ipsec_cache *ic, struct sad_entry *e, bool update, bool *used
 	sad_id(&e->sa.spec, &id);
 	old = (struct sad_entry *)(uintptr_t)id_find(ic->sad, &id);
 	if (old != NULL && !update)
-		return refuse(
+		return ipsec_refuse(
 			-EEXIST, why, "There is an SA with this SPI, destination and mark already");
 	if (old == NULL && update)
-		return refuse(-ESRCH, why, "There is no SA with this SPI, destination and mark");
+		return ipsec_refuse(
+			-ESRCH, why, "There is no SA with this SPI, destination and mark");
 	if (old != NULL && old->sa.rt != NULL)
 		return update_working(ic, old, &e->sa.spec, why);
 	if ((err = entry_publish(ic, e, old, update, why)) == 0)
@@ -668,18 +662,18 @@ static int
 check_spi_request(const struct xfrm_userspi_info *info, const char **why)
 {
 	if (info->info.family != AF_INET && info->info.family != AF_INET6)
-		return refuse(-EINVAL, why, "An SA is of the IPv4 or the IPv6 family");
+		return ipsec_refuse(-EINVAL, why, "An SA is of the IPv4 or the IPv6 family");
 	if (info->info.id.proto != IPPROTO_ESP)
-		return refuse(-EOPNOTSUPP, why,
+		return ipsec_refuse(-EOPNOTSUPP, why,
 			"Only ESP has SPIs here: AH and IPComp are not supported yet");
 	if (info->info.mode != XFRM_MODE_TUNNEL)
-		return refuse(-EOPNOTSUPP, why, "Only tunnel mode is supported yet");
+		return ipsec_refuse(-EOPNOTSUPP, why, "Only tunnel mode is supported yet");
 	if (info->min > info->max)
-		return refuse(-EINVAL, why, "The lowest SPI asked for is above the highest");
+		return ipsec_refuse(-EINVAL, why, "The lowest SPI asked for is above the highest");
 	if (info->min < 256)
-		return refuse(-EINVAL, why, "SPIs 0 to 255 are reserved (RFC 4303, 2.1)");
+		return ipsec_refuse(-EINVAL, why, "SPIs 0 to 255 are reserved (RFC 4303, 2.1)");
 	if (ipsec_addr_any(&info->info.id.daddr, info->info.family))
-		return refuse(-EINVAL, why, "An SA needs the address that its packets go to");
+		return ipsec_refuse(-EINVAL, why, "An SA needs the address that its packets go to");
 	return 0;
 }
 
@@ -696,7 +690,7 @@ ipsec_cache_sa_alloc_spi(struct ipsec_cache *ic, const struct xfrm_userspi_info 
 	if ((err = check_spi_request(info, why)) != 0)
 		return err;
 	if (tables_create(ic) != 0)
-		return refuse(-ENOMEM, why, "There is no memory for another SA");
+		return ipsec_refuse(-ENOMEM, why, "There is no memory for another SA");
 	spec.info.id.spi = 0;
 	normalize(&spec.info);
 	larval = sad_find_larval(ic, &spec);
@@ -706,7 +700,7 @@ ipsec_cache_sa_alloc_spi(struct ipsec_cache *ic, const struct xfrm_userspi_info 
 		spec.info.seq = larval->sa.spec.info.seq;
 	sad_id(&spec, &id);
 	if ((spi = spi_choose(ic, &id, info->min, info->max)) == 0)
-		return refuse(-ENOENT, why, "Every SPI in that range is taken");
+		return ipsec_refuse(-ENOENT, why, "Every SPI in that range is taken");
 	spec.info.id.spi = htonl(spi);
 	if ((e = sad_add_larval(ic, &spec, &err, why)) == NULL)
 		return err;

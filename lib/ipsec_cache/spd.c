@@ -255,13 +255,6 @@ policy_create(struct ipsec_cache *ic, const struct ipsec_cache_policy_spec *spec
 	return p;
 }
 
-static int
-refuse(int err, const char **why, const char *sentence)
-{
-	*why = sentence;
-	return err;
-}
-
 int
 ipsec_cache_policy_add(struct ipsec_cache *ic, const struct ipsec_cache_policy_spec *spec,
 	bool update, const char **why)
@@ -273,13 +266,13 @@ ipsec_cache_policy_add(struct ipsec_cache *ic, const struct ipsec_cache_policy_s
 	if ((err = spd_check(spec, why)) != 0)
 		return err;
 	if (tables_create(ic) != 0 || (p = policy_create(ic, spec)) == NULL)
-		return refuse(-ENOMEM, why, "There is no memory for another policy");
+		return ipsec_refuse(-ENOMEM, why, "There is no memory for another policy");
 	old = selector_find(ic->spd, &p->spec);
 	if (old != NULL && !update)
-		err = refuse(-EEXIST, why,
+		err = ipsec_refuse(-EEXIST, why,
 			"There is a policy with this selector, direction, mark and if_id already");
 	else if (old == NULL && ic->spd->n >= ic->conf.max_policies)
-		err = refuse(-ENOSPC, why, "There is no room for another policy");
+		err = ipsec_refuse(-ENOSPC, why, "There is no room for another policy");
 	if (err != 0) {
 		free(p);
 		return err;
@@ -290,7 +283,7 @@ ipsec_cache_policy_add(struct ipsec_cache *ic, const struct ipsec_cache_policy_s
 		p->spec.info.index = index_new(ic->spd, spec->info.dir);
 	if (policy_link(ic, p) != 0) {
 		free(p);
-		return refuse(-ENOMEM, why, "There is no memory for another policy");
+		return ipsec_refuse(-ENOMEM, why, "There is no memory for another policy");
 	}
 	/* The new one is found before the old one goes: no packet misses both. */
 	if (old != NULL)
@@ -398,13 +391,6 @@ ipsec_cache_policy_expire(
 	return 0;
 }
 
-static bool
-is_over(const struct ipsec_cache *ic, int64_t since, uint64_t seconds)
-{
-	return seconds != 0 && seconds <= INT64_MAX / 2000 &&
-		(int64_t)ic->now_ms - since >= (int64_t)seconds * 1000;
-}
-
 static void
 look_at(struct ipsec_cache *ic, struct ipsec_cache_policy *p)
 {
@@ -414,12 +400,13 @@ look_at(struct ipsec_cache *ic, struct ipsec_cache_policy *p)
 		p->was_used = true;
 		p->used_ms = (int64_t)ic->now_ms;
 	}
-	if (is_over(ic, p->added_ms, lft->hard_add_expires_seconds) ||
-		(p->was_used && is_over(ic, p->used_ms, lft->hard_use_expires_seconds)))
+	if (ipsec_is_over(ic, p->added_ms, lft->hard_add_expires_seconds) ||
+		(p->was_used && ipsec_is_over(ic, p->used_ms, lft->hard_use_expires_seconds)))
 		policy_expire(ic, p, true);
 	else if (!p->soft_told &&
-		(is_over(ic, p->added_ms, lft->soft_add_expires_seconds) ||
-			(p->was_used && is_over(ic, p->used_ms, lft->soft_use_expires_seconds))))
+		(ipsec_is_over(ic, p->added_ms, lft->soft_add_expires_seconds) ||
+			(p->was_used &&
+				ipsec_is_over(ic, p->used_ms, lft->soft_use_expires_seconds))))
 		policy_expire(ic, p, false);
 }
 

@@ -100,6 +100,36 @@ message_sa(struct families *f, struct message *m, uint16_t type, const char *sad
 	put_aead(m);
 }
 
+/* About the SA with that SPI. */
+static struct xfrm_usersa_id *
+message_sa_id(struct families *f, struct message *m, uint16_t type, const char *daddr, uint32_t spi)
+{
+	struct xfrm_usersa_id *id;
+
+	message(f, m, type, 0, sizeof(*id));
+	id = m->header;
+	address(&id->daddr, daddr);
+	id->spi = htonl(spi);
+	id->family = AF_INET;
+	id->proto = IPPROTO_ESP;
+	return id;
+}
+
+/* The same for replay numbers. */
+static struct xfrm_aevent_id *
+message_ae(struct families *f, struct message *m, uint16_t type, const char *daddr, uint32_t spi)
+{
+	struct xfrm_aevent_id *ae;
+
+	message(f, m, type, 0, sizeof(*ae));
+	ae = m->header;
+	address(&ae->sa_id.daddr, daddr);
+	ae->sa_id.spi = htonl(spi);
+	ae->sa_id.family = AF_INET;
+	ae->sa_id.proto = IPPROTO_ESP;
+	return ae;
+}
+
 static void
 message_policy(struct families *f, struct message *m, uint16_t type, uint8_t dir, const char *saddr,
 	const char *daddr)
@@ -224,12 +254,7 @@ charon(void **state)
 	assert_int_equal(families_request(f, m.nlh), 0);
 	message_policy(f, &m, XFRM_MSG_UPDPOLICY, XFRM_POLICY_OUT, LOCAL, PEER);
 	assert_int_equal(families_request(f, m.nlh), 0);
-	message(f, &m, XFRM_MSG_DELSA, 0, sizeof(*id));
-	id = m.header;
-	address(&id->daddr, LOCAL);
-	id->spi = htonl(spi);
-	id->family = AF_INET;
-	id->proto = IPPROTO_ESP;
+	id = message_sa_id(f, &m, XFRM_MSG_DELSA, LOCAL, spi);
 	assert_int_equal(families_request(f, m.nlh), 0);
 	/* status */
 	m.nlh->nlmsg_type = XFRM_MSG_GETSA;
@@ -256,7 +281,6 @@ sa_of_one_cpu(void **state)
 	struct families *f = begin();
 	_Alignas(8) char answer[BUF];
 	const struct nlmsghdr *nlh = (void *)answer;
-	struct xfrm_usersa_id *id;
 	struct message m;
 	size_t len;
 
@@ -277,12 +301,7 @@ sa_of_one_cpu(void **state)
 	mnl_attr_put_u8(m.nlh, XFRM_ATTR_SA_DIR, 2);
 	assert_int_equal(families_request(f, m.nlh), -EINVAL);
 	assert_string_equal(f->error, "An outbound SA has no replay window");
-	message(f, &m, XFRM_MSG_GETSA, 0, sizeof(*id));
-	id = m.header;
-	address(&id->daddr, PEER);
-	id->spi = htonl(0x1000);
-	id->family = AF_INET;
-	id->proto = IPPROTO_ESP;
+	(void)message_sa_id(f, &m, XFRM_MSG_GETSA, PEER, 0x1000);
 	assert_int_equal(families_talk(f, m.nlh, answer, sizeof(answer), &len), 0);
 	assert_int_equal(*(const uint32_t *)attribute(
 				 nlh, sizeof(struct xfrm_usersa_info), XFRM_ATTR_SA_PCPU, 4),
@@ -450,24 +469,14 @@ aevents(void **state)
 	state_val.oseq = 5;
 	mnl_attr_put(m.nlh, XFRMA_REPLAY_VAL, sizeof(state_val), &state_val);
 	assert_int_equal(families_request(f, m.nlh), 0);
-	message(f, &m, XFRM_MSG_NEWAE, 0, sizeof(*ae));
-	ae = m.header;
-	address(&ae->sa_id.daddr, PEER);
-	ae->sa_id.spi = htonl(0x1000);
-	ae->sa_id.family = AF_INET;
-	ae->sa_id.proto = IPPROTO_ESP;
+	ae = message_ae(f, &m, XFRM_MSG_NEWAE, PEER, 0x1000);
 	mnl_attr_put_u32(m.nlh, XFRMA_REPLAY_THRESH, 1000);
 	assert_int_equal(families_request(f, m.nlh), -EINVAL); /* without NLM_F_REPLACE */
 	m.nlh->nlmsg_flags |= NLM_F_REPLACE;
 	assert_int_equal(families_request(f, m.nlh), 0);
 	mnl_attr_put(m.nlh, XFRMA_REPLAY_VAL, sizeof(state_val), &state_val);
 	assert_int_equal(families_request(f, m.nlh), -EOPNOTSUPP);
-	message(f, &m, XFRM_MSG_GETAE, 0, sizeof(*ae));
-	ae = m.header;
-	address(&ae->sa_id.daddr, PEER);
-	ae->sa_id.spi = htonl(0x1000);
-	ae->sa_id.family = AF_INET;
-	ae->sa_id.proto = IPPROTO_ESP;
+	ae = message_ae(f, &m, XFRM_MSG_GETAE, PEER, 0x1000);
 	ae->flags = XFRM_AE_RTHR | XFRM_AE_ETHR;
 	assert_int_equal(families_talk(f, m.nlh, answer, sizeof(answer), &len), 0);
 	assert_int_equal(nlh->nlmsg_type, XFRM_MSG_NEWAE);
@@ -702,7 +711,6 @@ esp_D26_buffers_are_wiped(void **state)
 	int fd = families_connect_to(f, NETLINK_XFRM, XFRMGRP_SA);
 	struct netlink_server *server = f->server;
 	_Alignas(8) char answer[BUF];
-	struct xfrm_usersa_id *id;
 	struct message m;
 	size_t len;
 
@@ -712,12 +720,7 @@ esp_D26_buffers_are_wiped(void **state)
 	assert_int_equal(families_request(f, m.nlh), -EEXIST); /* which echoes the request */
 	(void)heard(fd, XFRM_MSG_NEWSA, answer, sizeof(answer));
 	assert_non_null(memmem(answer, sizeof(answer), KEY, sizeof(KEY) - 1));
-	message(f, &m, XFRM_MSG_GETSA, 0, sizeof(*id));
-	id = m.header;
-	address(&id->daddr, PEER);
-	id->spi = htonl(0x1000);
-	id->family = AF_INET;
-	id->proto = IPPROTO_ESP;
+	(void)message_sa_id(f, &m, XFRM_MSG_GETSA, PEER, 0x1000);
 	assert_int_equal(families_talk(f, m.nlh, answer, sizeof(answer), &len), 0);
 	assert_non_null(memmem(answer, len, KEY, sizeof(KEY) - 1));
 	assert_null(memmem(server->rx, sizeof(server->rx), KEY, sizeof(KEY) - 1));
