@@ -224,7 +224,8 @@ void ipsec_cache_decide(struct ipsec_cache_worker *w, const struct packet_vector
  * Makes ESP packets of those in `mask`, which decisions[i] wants protected, in order of position.
  * The caller has decremented the inner TTL and seen that it fits decisions[i]->mtu. A `done` frame
  * has 14 bytes for an Ethernet header before the outer IP header, of which only the type is set;
- * its view is filled anew. Checksums that were left to a NIC must be complete (D22).
+ * its view is filled anew; the mbuf at its position may become another one. Checksums that were
+ * left to a NIC must be complete (D22).
  */
 void ipsec_cache_seal(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
 	const struct ipsec_cache_decision *const *decisions, struct ipsec_cache_result *result);
