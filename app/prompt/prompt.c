@@ -17,6 +17,8 @@
 
 #define COMMANDS_MAX 128
 #define NESTING_MAX 8 /* files that load files */
+#define PROMPT "millrace> "
+#define CONSOLE_LINE_MAX 512 /* librte_cmdline drops what goes beyond and does not say so */
 
 /* NULL-terminated, filled by constructors: constant after main() has begun. */
 static cmdline_parse_inst_t *commands[COMMANDS_MAX + 1];
@@ -26,6 +28,7 @@ struct prompt {
 	struct cmdline *line; /* parses; never reads */
 	struct cmdline *console; /* edits standard input; NULL until -i */
 	unsigned int nesting;
+	bool at_console; /* a command typed there runs */
 	bool failed;
 	char error[512];
 };
@@ -84,6 +87,11 @@ prompt_fail(const char *fmt, ...)
 	vsnprintf(p->error, sizeof(p->error), fmt, ap);
 	va_end(ap);
 	p->failed = true;
+	/* Before the next prompt; lines of files are told with file and number. */
+	if (p->at_console) {
+		fflush(stdout);
+		fprintf(stderr, "%s\n", p->error);
+	}
 }
 
 const char *
@@ -110,8 +118,8 @@ not_found(const char *line, int len)
 		prompt_fail("command not found: %.*s; here: %s", len, line, instead);
 }
 
-int
-prompt_line(struct prompt *p, const char *line)
+static int
+run_line(struct prompt *p, const char *line)
 {
 	char text[CMDLINE_PARSE_RESULT_BUFSIZE];
 	size_t len;
@@ -147,6 +155,18 @@ prompt_line(struct prompt *p, const char *line)
 	return p->failed ? -1 : 0;
 }
 
+int
+prompt_line(struct prompt *p, const char *line)
+{
+	bool at_console = p->at_console;
+	int ret;
+
+	p->at_console = false;
+	ret = run_line(p, line);
+	p->at_console = at_console;
+	return ret;
+}
+
 static int
 run_file(struct prompt *p, FILE *file, const char *path, bool echo)
 {
@@ -158,7 +178,7 @@ run_file(struct prompt *p, FILE *file, const char *path, bool echo)
 		number++;
 		line[strcspn(line, "\r\n")] = '\0';
 		if (echo && line[strspn(line, " \t")] != '\0' && line[strspn(line, " \t")] != '#') {
-			printf("millrace> %s\n", line);
+			printf(PROMPT "%s\n", line);
 			fflush(stdout);
 		}
 		ret = prompt_line(p, line);
@@ -195,28 +215,36 @@ prompt_file(struct prompt *p, const char *path, bool echo)
 	return ret;
 }
 
-/* A character was typed: rdline has edited, the parser of the console has matched. */
-static void
-console_report(struct prompt *p, char c)
+/* Enter was typed. True: the line is for librte_cmdline; else it was answered here. */
+static bool
+console_takes(struct prompt *p)
 {
-	const char *line, *instead;
+	struct rdline *rdl = cmdline_get_rdline(p->console);
+	const char *line = rdline_get_buffer(rdl);
+	size_t len = strcspn(line, "\n");
 
-	/* librte_cmdline itself says that it knows no such command. */
-	if ((c == '\n' || c == '\r') && !p->failed &&
-		(line = rdline_get_history_item(cmdline_get_rdline(p->console), 0)) != NULL &&
-		(instead = hint_for(line)) != NULL)
-		printf("here: %s\n", instead);
-	if (p->failed)
-		fprintf(stderr, "%s\n", p->error);
-	p->failed = false;
-	fflush(stdout);
+	if (len < CONSOLE_LINE_MAX && hint_for(line) == NULL)
+		return true;
+	putchar('\n');
+	p->at_console = true;
+	if (len >= CONSOLE_LINE_MAX)
+		prompt_fail("the prompt takes lines of fewer than %d characters, nothing was done: "
+			    "put this one in a file and load it",
+			CONSOLE_LINE_MAX);
+	else
+		not_found(line, (int)len);
+	p->at_console = false;
+	rdline_add_history(rdl, line);
+	rdline_newline(rdl, PROMPT);
+	return false;
 }
 
 void
 prompt_interactive(struct prompt *p)
 {
-	fflush(stdout);
-	p->console = cmdline_stdin_new(commands, "millrace> ");
+	/* librte_cmdline writes past stdio: what commands print comes before the next prompt. */
+	setlinebuf(stdout);
+	p->console = cmdline_stdin_new(commands, PROMPT);
 	if (p->console != NULL)
 		control_watch_stdin(p->app->control);
 }
@@ -234,8 +262,12 @@ prompt_readable(struct prompt *p)
 		return errno == EAGAIN || errno == EINTR;
 	if (n == 0)
 		return false;
+	if ((c == '\n' || c == '\r') && !console_takes(p))
+		return true;
+	p->at_console = true;
 	if (cmdline_in(p->console, &c, 1) < 0)
 		control_quit(p->app->control); /* ^D, as in testpmd */
-	console_report(p, c);
+	p->at_console = false;
+	fflush(stdout);
 	return true;
 }

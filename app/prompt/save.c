@@ -65,8 +65,8 @@ static cmdline_parse_token_string_t s_file =
 static cmdline_parse_inst_t save_inst = {
 	.f = save_parsed,
 	.help_str =
-		"save <file>: write links, addresses, routes, neighbours, qdiscs, chains, actions "
-		"and filters to a file",
+		"save <file>: write links, addresses, routes, neighbours, qdiscs, chains, actions, "
+		"filters, SAs and policies to a file",
 	.tokens = { (void *)&s_save, (void *)&s_file, NULL },
 };
 PROMPT_REGISTER(save_inst);

@@ -7,10 +7,13 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "app.h"
@@ -70,9 +73,46 @@ find_exec(char path[PATH_MAX])
 	snprintf(path, PATH_MAX, "millrace-exec");
 }
 
+/*
+ * The prompt edits with signals off, so that ^C would end no tool. Like a shell it lends the
+ * terminal: true, and how it is set now, if it is a terminal and the prompt's.
+ */
+static bool
+may_lend(struct termios *ours)
+{
+	return tcgetattr(STDIN_FILENO, ours) == 0 && (ours->c_lflag & ISIG) == 0 &&
+		tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+/* Who is in the background may do this only with SIGTTOU blocked. */
+static void
+terminal_to(pid_t group, const struct termios *how)
+{
+	sigset_t ttou, before;
+
+	sigemptyset(&ttou);
+	sigaddset(&ttou, SIGTTOU);
+	pthread_sigmask(SIG_BLOCK, &ttou, &before);
+	tcsetpgrp(STDIN_FILENO, group);
+	tcsetattr(STDIN_FILENO, TCSANOW, how);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* In the child. */
+static void
+borrow_terminal(struct termios how)
+{
+	how.c_lflag |= ICANON | ECHO | ISIG;
+	how.c_cc[VSUSP] = _POSIX_VDISABLE; /* nobody would continue it */
+	setpgid(0, 0);
+	terminal_to(getpid(), &how);
+}
+
 static int
 run(struct app *a, const char *program, char **argv)
 {
+	struct termios ours;
+	bool lend = may_lend(&ours);
 	pid_t pid;
 	int status;
 
@@ -82,12 +122,16 @@ run(struct app *a, const char *program, char **argv)
 		return -1;
 	}
 	if (pid == 0) {
+		if (lend)
+			borrow_terminal(ours);
 		control_signals_unblock();
 		execvp(program, argv);
 		fprintf(stderr, "millrace: %s: %s\n", program, strerror(errno));
 		_exit(127);
 	}
 	status = control_run_child(a->control, pid);
+	if (lend)
+		terminal_to(getpgrp(), &ours);
 	if (status == 0)
 		return 0;
 	if (status < 0)
