@@ -3,6 +3,7 @@
 
 """The control socket: who may have it, clients that misbehave, several at once."""
 
+import grp
 import os
 import pwd
 import re
@@ -26,6 +27,31 @@ def connect(program):
 
 def test_only_the_owner_may_use_it(running):
     assert stat.S_IMODE(running.ctl.stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None,
+                    reason="needs root and setpriv")
+def test_a_group_may_use_it(millrace):
+    group, nobody = grp.getgrnam("users"), pwd.getpwnam("nobody")
+    program = millrace(NULL_PORTS, ["-i", f"--ctl-group={group.gr_name}"],
+                       eal=["--log-level=millrace,info"]).wait_ready()
+    is_ = program.ctl.stat()
+    assert (stat.S_IMODE(is_.st_mode), is_.st_uid, is_.st_gid) == (0o660, 0, group.gr_gid)
+    knock = ("import socket, sys\n"
+             "socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect(sys.argv[1])")
+    for gid, said in (group.gr_gid, ""), (nobody.pw_gid, "PermissionError"):
+        result = subprocess.run(
+            ["setpriv", f"--reuid={nobody.pw_uid}", f"--regid={gid}", "--clear-groups",
+             "/usr/bin/python3", "-c", knock, str(program.ctl)],
+            capture_output=True, text=True, check=False)
+        assert said in result.stderr and (result.returncode == 0) == (said == ""), result.stderr
+    # Who comes is logged.
+    program.wait_output(rf"control client: pid \d+ uid {nobody.pw_uid} came")
+    program.stop()
+
+
+def test_group_that_is_not_there(millrace):
+    assert "nosuchgroup is no group" in millrace(NULL_PORTS, ["--ctl-group=nosuchgroup"]).wait(1)
 
 
 def test_it_is_gone_afterwards(running):
