@@ -62,7 +62,7 @@ device_next(void *arg, uint32_t after, struct netlink_dev *dev)
 	dev->allmulti = rte_eth_allmulticast_get(id) == 1;
 	dev->ingress = &port->ingress;
 	dev->egress = &port->egress;
-	dev->root = &port->root;
+	dev->root = port->root;
 	dev->sched = port->sched;
 	return true;
 }

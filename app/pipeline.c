@@ -20,7 +20,7 @@
 #include "port.h"
 
 static inline void
-hook(struct worker *worker, const struct classifier_hook *where, const struct port *port,
+hook(struct worker *worker, const struct classifier_hook *where, bool keeps_class,
 	struct packet_vector *vector)
 {
 	struct classifier_block *block = classifier_hook_block(where);
@@ -31,7 +31,7 @@ hook(struct worker *worker, const struct classifier_hook *where, const struct po
 	classifier_run(block, &worker->classifier, 0, vector, &result);
 	if (result.passed != packet_vector_mask(vector))
 		pipeline_settle(worker, vector, &result);
-	if (unlikely(result.classed != 0) && where != &port->root)
+	if (unlikely(result.classed != 0) && !keeps_class)
 		pipeline_forget_class(worker, vector);
 }
 
@@ -42,7 +42,7 @@ pipeline_receive(struct worker *worker, const struct stream *stream, struct pack
 		drop(&worker->drops, DROP_RX_DOWN, vector->pkts, vector->n);
 		return;
 	}
-	hook(worker, &stream->rx_port->ingress, stream->rx_port, vector);
+	hook(worker, &stream->rx_port->ingress, false, vector);
 	if (likely(vector->n > 0))
 		worker->mode->forward(worker, stream, vector);
 }
@@ -57,8 +57,8 @@ pipeline_send(
 		drop(&worker->drops, DROP_TX_DOWN, vector->pkts, vector->n);
 		return;
 	}
-	hook(worker, &port->egress, port, vector);
-	hook(worker, &port->root, port, vector);
+	hook(worker, &port->egress, false, vector);
+	hook(worker, &port->root[queue], true, vector);
 	if (unlikely((n = vector->n) == 0))
 		return;
 	/* What this port's NIC cannot do of the sums that were left to one, and virtio's "none". */

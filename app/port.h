@@ -37,7 +37,7 @@ struct port {
 	/* Workers read these. */
 	_Atomic bool up; /* administratively; down drops both ways */
 	struct classifier_hook ingress, egress;
-	struct classifier_hook root; /* filters of a root prio: choose the band */
+	struct classifier_hook root[PORT_TXQ_MAX]; /* filters of prio on a queue: choose the band */
 	_Atomic uint64_t mac; /* its address as the first 48 bits of a frame are loaded */
 	uint64_t csum_offloads; /* RTE_ETH_TX_OFFLOAD_*_CKSUM in use */
 	uint16_t id;

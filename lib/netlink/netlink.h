@@ -52,8 +52,8 @@ struct netlink_dev {
 	/* What packets meet; valid until the device is gone. */
 	struct classifier_hook *ingress, *egress;
 	/*
-	 * Run behind egress, right before the scheduler: filters of a root prio, whose classid
-	 * chooses the band. NULL: such filters are refused.
+	 * n_txq of them, run behind egress, right before the queue's scheduler: filters of prio,
+	 * whose classid chooses the band. NULL: such filters are refused.
 	 */
 	struct classifier_hook *root;
 	struct sched_nolock *const *sched; /* n_txq of them */

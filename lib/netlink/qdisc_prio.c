@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "netlink/tc.h"
+#include "netlink/tc_device.h"
 
 #define PRIO_BANDS_MIN 2
 
@@ -65,11 +66,18 @@ prio_put(struct netlink_put *put, const struct tc_qdisc *q)
 static int
 prio_create(struct netlink_request *req, const struct netlink_dev *dev, struct tc_qdisc *q)
 {
-	struct classifier_hook *hooks[] = { dev->root };
+	struct classifier_hook *hooks[1];
+	unsigned int first, end;
+	int ret;
 
-	if (q->queue >= 0 || dev->root == NULL)
+	if (dev->root == NULL)
 		return 0;
-	return tc_qdisc_blocks_create(req, dev, q, hooks, RTE_DIM(hooks));
+	tc_qdisc_queues(q, &first, &end);
+	hooks[0] = &dev->root[first];
+	if ((ret = tc_qdisc_blocks_create(req, dev, q, hooks, RTE_DIM(hooks))) != 0)
+		return ret;
+	q->blocks[0].n_hooks = end - first;
+	return 0;
 }
 
 static struct tc_block *
@@ -81,8 +89,8 @@ prio_block(struct netlink_request *req, struct tc_qdisc *q, uint32_t parent)
 		return NULL;
 	}
 	if (q->blocks[0].block == NULL) {
-		netlink_fail(req, -EOPNOTSUPP, NULL,
-			"Filters of prio are supported where it is the root of its device");
+		netlink_fail(
+			req, -EOPNOTSUPP, NULL, "Filters of prio are not supported by this device");
 		return NULL;
 	}
 	return &q->blocks[0];

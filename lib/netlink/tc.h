@@ -32,7 +32,8 @@ struct tc_shared;
 /* A block of filters and where it hangs, as filter messages name it. */
 struct tc_block {
 	struct classifier_block *block; /* NULL: none */
-	struct classifier_hook *hook; /* where packets meet it */
+	struct classifier_hook *hook; /* where packets meet it; NULL: nowhere */
+	unsigned int n_hooks; /* that many, one after the other */
 	uint32_t ifindex;
 	uint32_t parent; /* tcm_parent as the last filter request named it */
 	struct tc_shared *shared; /* with other qdiscs, or NULL */

@@ -93,6 +93,7 @@ tc_qdisc_blocks_create(struct netlink_request *req, const struct netlink_dev *de
 			return netlink_fail(req, ret, NULL, "No memory for a block of filters");
 		}
 		b->hook = hooks[i];
+		b->n_hooks = 1;
 		b->ifindex = dev->ifindex;
 		b->parent = q->handle;
 	}
@@ -107,9 +108,10 @@ tc_qdisc_publish(const struct tc_qdisc *q, struct tc_qdisc *old)
 
 		if (b->block == NULL)
 			continue;
-		classifier_hook_set(b->hook, b->block);
+		for (unsigned int h = 0; h < b->n_hooks; h++)
+			classifier_hook_set(&b->hook[h], b->block);
 		for (unsigned int k = 0; old != NULL && k < TC_QDISC_BLOCKS; k++)
-			if (old->blocks[k].hook == b->hook)
+			if (old->blocks[k].hook == b->hook && old->blocks[k].n_hooks == b->n_hooks)
 				old->blocks[k].hook = NULL;
 	}
 }
@@ -123,8 +125,9 @@ tc_qdisc_blocks_destroy(struct tc_qdisc *q)
 		if (b->block == NULL)
 			continue;
 		/* it may never have been published */
-		if (b->hook != NULL && classifier_hook_block(b->hook) == b->block)
-			classifier_hook_set(b->hook, NULL);
+		for (unsigned int h = 0; b->hook != NULL && h < b->n_hooks; h++)
+			if (classifier_hook_block(&b->hook[h]) == b->block)
+				classifier_hook_set(&b->hook[h], NULL);
 		classifier_block_put(b->block);
 		if (b->shared != NULL)
 			shared_put(b->shared);

@@ -73,7 +73,7 @@ dev_create(struct families *f, unsigned int i)
 	dev->up = dev->carrier = true;
 	dev->ingress = &d->ingress;
 	dev->egress = &d->egress;
-	dev->root = i == 0 ? &d->root : NULL; /* p1's program runs no filters of prio */
+	dev->root = d->root;
 	dev->sched = d->sched;
 	d->present = true;
 	for (unsigned int q = 0; q < dev->n_txq; q++) {
@@ -270,9 +270,10 @@ families_destroy(struct families *f)
 	for (unsigned int i = 0; i < FAMILIES_DEVS; i++) {
 		assert_null(classifier_hook_block(&f->devs[i].ingress));
 		assert_null(classifier_hook_block(&f->devs[i].egress));
-		assert_null(classifier_hook_block(&f->devs[i].root));
-		for (unsigned int q = 0; q < f->devs[i].dev.n_txq; q++)
+		for (unsigned int q = 0; q < f->devs[i].dev.n_txq; q++) {
+			assert_null(classifier_hook_block(&f->devs[i].root[q]));
 			sched_nolock_destroy(f->devs[i].sched[q]);
+		}
 	}
 	rcu_barrier(f->rcu);
 	classifier_destroy(f->classifier);

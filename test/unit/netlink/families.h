@@ -33,7 +33,7 @@ struct rte_rcu_qsbr;
 
 struct families_dev {
 	struct netlink_dev dev;
-	struct classifier_hook ingress, egress, root;
+	struct classifier_hook ingress, egress, root[FAMILIES_QUEUES];
 	struct sched_nolock *sched[FAMILIES_QUEUES];
 	struct netlink_dev_stats stats;
 	bool present;

@@ -380,7 +380,7 @@ filter_prio(void **state)
 
 	(void)state;
 	RUN(0, "tc qdisc add dev p0 root handle 1: prio");
-	assert_non_null(classifier_hook_block(&f->devs[0].root));
+	assert_non_null(classifier_hook_block(&f->devs[0].root[0]));
 	RUN(0, "tc filter add dev p0 parent 1: prio 1 protocol ip matchall flowid 1:2");
 	RUN(0, "tc filter show dev p0");
 	OUT_IS("filter parent 1: protocol ip pref 1 matchall chain 0 \n"
@@ -391,12 +391,25 @@ filter_prio(void **state)
 	RUN(0, "tc class show dev p0");
 	OUT_IS("class prio 1:1 parent 1: \nclass prio 1:2 parent 1: \nclass prio 1:3 parent 1: \n");
 	RUN(0, "tc qdisc replace dev p0 root pfifo");
-	assert_null(classifier_hook_block(&f->devs[0].root));
+	assert_null(classifier_hook_block(&f->devs[0].root[0]));
 	RUN(2, "tc filter add dev p0 parent 8001: prio 1 protocol ip matchall flowid 1:2");
 	OUT_HAS("Qdisc not classful");
+	/* On all queues of a device, or on one of mq. */
 	RUN(0, "tc qdisc add dev p1 root handle 1: prio");
-	RUN(2, "tc filter add dev p1 parent 1: prio 1 protocol ip matchall flowid 1:2");
-	OUT_HAS("Filters of prio are supported where");
+	RUN(0, "tc filter add dev p1 parent 1: prio 1 protocol ip matchall flowid 1:2");
+	assert_non_null(classifier_hook_block(&f->devs[1].root[0]));
+	assert_ptr_equal(classifier_hook_block(&f->devs[1].root[0]),
+		classifier_hook_block(&f->devs[1].root[1]));
+	RUN(0, "tc qdisc replace dev p1 root handle 2: mq");
+	assert_null(classifier_hook_block(&f->devs[1].root[1]));
+	RUN(0, "tc qdisc add dev p1 parent 2:2 handle 22: prio");
+	RUN(0, "tc filter add dev p1 parent 22: prio 1 protocol ip matchall flowid 22:3");
+	RUN(0, "tc filter show dev p1 parent 22:");
+	OUT_HAS("matchall chain 0 handle 0x1 flowid 22:3");
+	assert_null(classifier_hook_block(&f->devs[1].root[0]));
+	assert_non_null(classifier_hook_block(&f->devs[1].root[1]));
+	RUN(0, "tc qdisc replace dev p1 parent 2:2 pfifo");
+	assert_null(classifier_hook_block(&f->devs[1].root[1]));
 	RUN(0, "tc qdisc del dev p1 root");
 	RUN(0, "tc class show dev p1");
 	OUT_IS("class mq :1 root \nclass mq :2 root \n");
