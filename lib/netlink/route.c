@@ -12,6 +12,10 @@
 #include "netlink/routing.h"
 
 #define METRIC6_DEFAULT 1024 /* IP6_RT_PRIO_USER */
+#define MTU_MAX (65535u - 15)
+#define ADVMSS_MAX (65535u - 40)
+#define MTU4_MIN 68 /* RFC 791 */
+#define MTU6_MIN 1280 /* RFC 8200 5 */
 
 static const struct netlink_attr_policy route_policy[] = {
 	{ RTA_DST, "RTA_DST", NETLINK_ATTR_BINARY, 4, 16 },
@@ -47,6 +51,26 @@ static const struct netlink_attr_policy path_policy[] = {
 	{ RTA_VIA, "RTA_VIA", NETLINK_ATTR_REFUSED },
 	{ RTA_ENCAP_TYPE, "RTA_ENCAP_TYPE", NETLINK_ATTR_REFUSED },
 	{ RTA_ENCAP, "RTA_ENCAP", NETLINK_ATTR_REFUSED },
+};
+
+static const struct netlink_attr_policy metrics_policy[] = {
+	{ RTAX_LOCK, "RTAX_LOCK", NETLINK_ATTR_REFUSED },
+	{ RTAX_MTU, "RTAX_MTU", NETLINK_ATTR_U32 },
+	{ RTAX_WINDOW, "RTAX_WINDOW", NETLINK_ATTR_REFUSED },
+	{ RTAX_RTT, "RTAX_RTT", NETLINK_ATTR_REFUSED },
+	{ RTAX_RTTVAR, "RTAX_RTTVAR", NETLINK_ATTR_REFUSED },
+	{ RTAX_SSTHRESH, "RTAX_SSTHRESH", NETLINK_ATTR_REFUSED },
+	{ RTAX_CWND, "RTAX_CWND", NETLINK_ATTR_REFUSED },
+	{ RTAX_ADVMSS, "RTAX_ADVMSS", NETLINK_ATTR_U32 },
+	{ RTAX_REORDERING, "RTAX_REORDERING", NETLINK_ATTR_REFUSED },
+	{ RTAX_HOPLIMIT, "RTAX_HOPLIMIT", NETLINK_ATTR_REFUSED },
+	{ RTAX_INITCWND, "RTAX_INITCWND", NETLINK_ATTR_REFUSED },
+	{ RTAX_FEATURES, "RTAX_FEATURES", NETLINK_ATTR_REFUSED },
+	{ RTAX_RTO_MIN, "RTAX_RTO_MIN", NETLINK_ATTR_REFUSED },
+	{ RTAX_INITRWND, "RTAX_INITRWND", NETLINK_ATTR_REFUSED },
+	{ RTAX_QUICKACK, "RTAX_QUICKACK", NETLINK_ATTR_REFUSED },
+	{ RTAX_CC_ALGO, "RTAX_CC_ALGO", NETLINK_ATTR_REFUSED },
+	{ RTAX_FASTOPEN_NO_COOKIE, "RTAX_FASTOPEN_NO_COOKIE", NETLINK_ATTR_REFUSED },
 };
 
 /* --- showing --- */
@@ -89,6 +113,18 @@ put_multipath(struct netlink_put *put, const struct route_spec *spec)
 	netlink_put_data(put, RTA_MULTIPATH, room, n);
 }
 
+static void
+put_metrics(struct netlink_put *put, const struct route_spec *spec)
+{
+	struct nlattr *nest = netlink_put_nest(put, RTA_METRICS);
+
+	if (spec->mtu != 0)
+		netlink_put_u32(put, RTAX_MTU, spec->mtu);
+	if (spec->advmss != 0)
+		netlink_put_u32(put, RTAX_ADVMSS, spec->advmss);
+	netlink_put_nest_end(put, nest);
+}
+
 static struct rtmsg
 route_header(const struct route_spec *spec)
 {
@@ -111,6 +147,8 @@ route_put(struct netlink_put *put, const struct route_spec *spec)
 		routing_put_addr(put, RTA_DST, spec->family, spec->dst);
 	if (spec->metric != 0)
 		netlink_put_u32(put, RTA_PRIORITY, spec->metric);
+	if (spec->mtu != 0 || spec->advmss != 0)
+		put_metrics(put, spec);
 	if (spec->has_prefsrc)
 		routing_put_addr(put, RTA_PREFSRC, spec->family, spec->prefsrc);
 	if (spec->n_paths == 1)
@@ -293,14 +331,28 @@ parse_ways(struct netlink_request *req, const struct rtmsg *rtm, const struct nl
 	return parse_gateway(req, tb[RTA_GATEWAY], spec->family, &spec->paths[0]);
 }
 
-/* Metrics (mtu, advmss, ...) are refused; an empty nest asks for nothing. */
+/* Values beyond what a packet can have are taken for the largest, as by Linux; 0 asks for nothing.
+ */
 static int
-parse_metrics(struct netlink_request *req, const struct nlattr *attr)
+parse_metrics(struct netlink_request *req, const struct nlattr *attr, struct route_spec *spec)
 {
-	if (attr == NULL || mnl_attr_get_payload_len(attr) == 0)
+	const uint32_t least = spec->family == AF_INET6 ? MTU6_MIN : MTU4_MIN;
+	const struct nlattr *tb[RTAX_MAX + 1] = { NULL };
+	int ret;
+
+	if (attr == NULL)
 		return 0;
-	return netlink_fail(
-		req, -EOPNOTSUPP, attr, "RTA_METRICS: metrics of routes are not supported");
+	if ((ret = netlink_parse_nested(
+		     req, attr, metrics_policy, RTE_DIM(metrics_policy), tb, RTAX_MAX + 1)) != 0)
+		return ret;
+	if (tb[RTAX_MTU] != NULL)
+		spec->mtu = RTE_MIN(mnl_attr_get_u32(tb[RTAX_MTU]), MTU_MAX);
+	if (tb[RTAX_ADVMSS] != NULL)
+		spec->advmss = RTE_MIN(mnl_attr_get_u32(tb[RTAX_ADVMSS]), ADVMSS_MAX);
+	if (spec->mtu != 0 && spec->mtu < least)
+		return netlink_fail(req, -EINVAL, tb[RTAX_MTU],
+			"RTAX_MTU: %u is less than %u, the least", spec->mtu, least);
+	return 0;
 }
 
 static int
@@ -315,7 +367,7 @@ route_parse(struct netlink_request *req, struct route_spec *spec)
 		     RTA_MAX + 1)) != 0 ||
 		(ret = parse_header(req, rtm, spec)) != 0 ||
 		(ret = parse_table(req, rtm, tb, spec)) != 0 ||
-		(ret = parse_metrics(req, tb[RTA_METRICS])) != 0)
+		(ret = parse_metrics(req, tb[RTA_METRICS], spec)) != 0)
 		return ret;
 	if (tb[RTA_DST] != NULL &&
 		(ret = routing_addr(req, tb[RTA_DST], "RTA_DST", spec->family, spec->dst)) != 0)

@@ -22,6 +22,8 @@ route_set_compare(const struct route_set *a, const struct route_set *b)
 		return a->kind < b->kind ? -1 : 1;
 	if (a->family != b->family)
 		return a->family < b->family ? -1 : 1;
+	if (a->mtu != b->mtu)
+		return a->mtu < b->mtu ? -1 : 1;
 	if (a->n_paths != b->n_paths)
 		return a->n_paths < b->n_paths ? -1 : 1;
 	return memcmp(a->paths, b->paths, a->n_paths * sizeof(a->paths[0]));
@@ -66,11 +68,11 @@ route_hop_publish(struct route_table *t, uint32_t id, const struct route_hop *ho
 	route_moved(t);
 }
 
-/* Its hop is that of a neighbour. */
+/* Its hop is that of a neighbour, not a copy with an MTU of its own. */
 static bool
 set_borrows(const struct route_set *set)
 {
-	return set->n_paths == 1 && set->paths[0].has_gateway;
+	return set->n_paths == 1 && set->paths[0].has_gateway && set->mtu == 0;
 }
 
 /* The set's own hop, if that is not its neighbour's. */
@@ -202,10 +204,28 @@ set_members(struct route_table *t, struct route_set *set)
 		struct route_path path = set->paths[i];
 
 		path.weight = 1;
-		set->members[i] = route_set_get(t, set->kind, set->family, &path, 1);
+		set->members[i] = route_set_get(t, set->kind, set->family, set->mtu, &path, 1);
 		if (set->members[i] == NULL)
 			return -ENOMEM;
 	}
+	return 0;
+}
+
+int
+route_set_follow(struct route_table *t, struct route_set *set, const struct route_own_hop *neigh)
+{
+	struct route_own_hop *old = set_own(t, set), *copy;
+
+	if (set->mtu == 0) {
+		route_hop_publish(t, set->id, &neigh->hop);
+		return 0;
+	}
+	if ((copy = route_hop_alloc(t, 0)) == NULL)
+		return -ENOMEM;
+	memcpy(&copy->hop, &neigh->hop, sizeof(copy->hop));
+	copy->hop.mtu = RTE_MIN(set->mtu, neigh->hop.mtu);
+	route_hop_publish(t, set->id, &copy->hop);
+	route_hop_retire(t, old);
 	return 0;
 }
 
@@ -220,8 +240,7 @@ set_gateway(struct route_table *t, struct route_set *set)
 		return -ENOMEM;
 	LIST_INSERT_HEAD(&set->neigh->sets, set, of_neigh);
 	own = atomic_load_explicit(&set->neigh->hop, memory_order_relaxed);
-	route_hop_publish(t, set->id, &own->hop);
-	return 0;
+	return route_set_follow(t, set, own);
 }
 
 static struct route_set *
@@ -249,8 +268,8 @@ set_create(struct route_table *t, const struct route_set *key)
 }
 
 struct route_set *
-route_set_get(struct route_table *t, uint8_t kind, uint8_t family, const struct route_path *paths,
-	unsigned int n_paths)
+route_set_get(struct route_table *t, uint8_t kind, uint8_t family, uint32_t mtu,
+	const struct route_path *paths, unsigned int n_paths)
 {
 	union {
 		struct route_set set;
@@ -261,6 +280,7 @@ route_set_get(struct route_table *t, uint8_t kind, uint8_t family, const struct 
 
 	key.set.kind = kind;
 	key.set.family = family;
+	key.set.mtu = mtu;
 	key.set.n_paths = n_paths;
 	memcpy(key.room + offsetof(struct route_set, paths), paths, n_paths * sizeof(*paths));
 	if ((set = RB_FIND(route_sets, &t->sets, &key.set)) != NULL) {

@@ -40,11 +40,12 @@ struct route_set {
 	uint32_t refs;
 	uint8_t kind; /* ROUTE_CONNECTED stands for unicast: what it is depends on the path */
 	uint8_t family;
+	uint32_t mtu; /* of the routes, which is at most the device's; 0: the device's */
 	struct route_neigh *neigh; /* one path with a gateway: whose hop is ours */
 	struct route_set **members; /* several paths: a set for each */
 	struct rcu_head rcu;
 	unsigned int n_paths;
-	struct route_path paths[]; /* the key, with kind and family */
+	struct route_path paths[]; /* the key, with kind, family and mtu */
 };
 RB_HEAD(route_sets, route_set);
 
@@ -63,6 +64,7 @@ struct route {
 	bool local, has_prefsrc;
 	int64_t seq; /* among those with the same destination and metric */
 	uint32_t metric;
+	uint32_t advmss;
 	uint8_t prefsrc[ROUTE_ADDR_LEN];
 	struct route_set *set;
 };
@@ -177,8 +179,11 @@ void route_fib_free(struct route_fib *fib);
 /* hop.c */
 int route_set_compare(const struct route_set *a, const struct route_set *b);
 RB_PROTOTYPE(route_sets, route_set, tree, route_set_compare);
-struct route_set *route_set_get(struct route_table *t, uint8_t kind, uint8_t family,
+struct route_set *route_set_get(struct route_table *t, uint8_t kind, uint8_t family, uint32_t mtu,
 	const struct route_path *paths, unsigned int n_paths);
+/* The set's neighbour has a new hop: makes it the set's too. 0 or -ENOMEM, the old one stays. */
+int
+route_set_follow(struct route_table *t, struct route_set *set, const struct route_own_hop *neigh);
 void route_set_put(struct route_table *t, struct route_set *set);
 /* Makes the hops of a device's sets anew: it changed. */
 int route_sets_refresh(struct route_table *t, uint32_t ifindex);

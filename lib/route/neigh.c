@@ -59,6 +59,7 @@ neigh_publish(struct route_table *t, struct route_neigh *n)
 	struct route_own_hop *old = atomic_load_explicit(&n->hop, memory_order_relaxed);
 	const struct route_device *d = route_device_find(t, n->ifindex);
 	struct route_set *set;
+	int ret = 0;
 
 	if (own == NULL)
 		return -ENOMEM;
@@ -77,10 +78,12 @@ neigh_publish(struct route_table *t, struct route_neigh *n)
 	}
 	/* Release: complete before it can be found. */
 	atomic_store_explicit(&n->hop, own, memory_order_release);
-	LIST_FOREACH (set, &n->sets, of_neigh)
-		route_hop_publish(t, set->id, &own->hop);
+	LIST_FOREACH (set, &n->sets, of_neigh) {
+		if (route_set_follow(t, set, own) != 0)
+			ret = -ENOMEM;
+	}
 	route_hop_retire(t, old);
-	return 0;
+	return ret;
 }
 
 static struct route_neigh *

@@ -226,6 +226,9 @@ struct route_spec {
 	uint8_t dst[ROUTE_ADDR_LEN];
 	uint8_t prefsrc[ROUTE_ADDR_LEN];
 	uint32_t metric;
+	uint32_t
+		mtu; /* what is longer is fragmented or refused; 0: the device's, which bounds it */
+	uint32_t advmss; /* kept and shown: nothing here speaks TCP; 0: none */
 	unsigned int n_paths;
 	struct route_path paths[ROUTE_PATHS_MAX];
 };

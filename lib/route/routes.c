@@ -251,6 +251,11 @@ check_spec(
 		return refuse(why, -EINVAL, "Routes of this type have no nexthop");
 	if (spec->n_paths > ROUTE_PATHS_MAX)
 		return refuse(why, -EINVAL, "Too many nexthops");
+	for (unsigned int i = 0; i < spec->n_paths; i++) {
+		if (spec->mtu != 0 && !spec->paths[i].has_gateway)
+			return refuse(why, -EOPNOTSUPP,
+				"The MTU of a route without a gateway is its device's");
+	}
 	if (spec->has_prefsrc && route_address_find(t, 0, spec->family, spec->prefsrc) == NULL)
 		return refuse(why, -EINVAL, "Invalid prefsrc address");
 	return check_paths(t, spec, flags, why);
@@ -263,6 +268,7 @@ take_spec(struct route *r, const struct route_spec *spec, struct route_set *set)
 	r->type = spec->type;
 	r->protocol = spec->protocol;
 	r->scope = spec->scope;
+	r->advmss = spec->advmss;
 	r->has_prefsrc = spec->has_prefsrc;
 	memcpy(r->prefsrc, spec->prefsrc, sizeof(r->prefsrc));
 	r->set = set;
@@ -388,7 +394,8 @@ route_add(struct route_table *t, const struct route_spec *wanted, unsigned int f
 			return ret;
 		flags |= ROUTE_REPLACE;
 	}
-	set = route_set_get(t, (uint8_t)kind_of(spec.type), spec.family, spec.paths, spec.n_paths);
+	set = route_set_get(
+		t, (uint8_t)kind_of(spec.type), spec.family, spec.mtu, spec.paths, spec.n_paths);
 	if (set == NULL)
 		return t->n_free_ids == 0
 			? refuse(why, -ENOSPC, "There are too many different nexthops")
@@ -421,7 +428,9 @@ route_fits(const struct route *r, const struct route_spec *spec)
 	if ((spec->type != 0 && spec->type != r->type) ||
 		(spec->protocol != 0 && spec->protocol != r->protocol) ||
 		(spec->scope != RT_SCOPE_NOWHERE && spec->scope != r->scope) ||
-		(spec->metric != 0 && spec->metric != r->metric) || spec->local != r->local)
+		(spec->metric != 0 && spec->metric != r->metric) ||
+		(spec->mtu != 0 && spec->mtu != r->set->mtu) ||
+		(spec->advmss != 0 && spec->advmss != r->advmss) || spec->local != r->local)
 		return false;
 	if (spec->has_prefsrc &&
 		(!r->has_prefsrc || !route_addr_equal(spec->family, r->prefsrc, spec->prefsrc)))
@@ -455,7 +464,7 @@ remove_path(struct route_table *t, struct route *r, const struct route_path *wan
 	memmove(&spec.paths[i], &spec.paths[i + 1], (spec.n_paths - i - 1) * sizeof(spec.paths[0]));
 	if (--spec.n_paths == 1)
 		spec.paths[0].weight = 1;
-	set = route_set_get(t, r->set->kind, r->family, spec.paths, spec.n_paths);
+	set = route_set_get(t, r->set->kind, r->family, spec.mtu, spec.paths, spec.n_paths);
 	if (set == NULL)
 		return -ENOMEM;
 	if ((ret = replace_route(t, r, &spec, set)) != 0)
@@ -540,6 +549,8 @@ route_describe(const struct route *r, struct route_spec *spec)
 		.local = r->local,
 		.has_prefsrc = r->has_prefsrc,
 		.metric = r->metric,
+		.mtu = r->set->mtu,
+		.advmss = r->advmss,
 		.n_paths = r->set->n_paths,
 	};
 	memcpy(spec->dst, r->dst, sizeof(spec->dst));

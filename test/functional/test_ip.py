@@ -111,6 +111,22 @@ def test_route_get_asks_as_packets_do(running):
         assert result.returncode != 0 and why in result.stderr, (line, result.stderr)
 
 
+def test_metrics(running):
+    running.ip("addr add 192.0.2.1/24 dev p0")
+    running.ip("addr add 2001:db8::1/64 dev p0")
+    running.ip("route add 198.51.100.0/24 via 192.0.2.2 mtu 1400 advmss 1360")
+    running.ip("route add 198.51.100.0/25 mtu 1300 nexthop via 192.0.2.2 nexthop via 192.0.2.3")
+    running.ip("-6 route add 2001:db8:9::/48 via 2001:db8::2 mtu 1280")
+    assert running.ip("route show 198.51.100.0/24").stdout.strip() == \
+        "198.51.100.0/24 via 192.0.2.2 dev p0 mtu 1400 advmss 1360"
+    assert "mtu 1280" in running.ip("-6 route show 2001:db8:9::/48").stdout
+    assert "mtu 1400" in running.ip("route get 198.51.100.200").stdout
+    assert running.ip("route del 198.51.100.0/24 mtu 1399", check=False).returncode == 2
+    running.ip("route replace 198.51.100.0/24 via 192.0.2.2")
+    assert "mtu" not in running.ip("route show 198.51.100.0/24").stdout
+    running.ip("route del 198.51.100.0/24")
+
+
 def test_several_next_hops(running):
     running.ip("addr add 192.0.2.1/24 dev p0")
     running.ip("addr add 2001:db8::1/64 dev p0")
@@ -130,7 +146,10 @@ def test_several_next_hops(running):
     ("route add 198.51.100.0/24 via 192.0.2.1", "Nexthop has invalid gateway"),
     ("route add 198.51.100.1/24 via 192.0.2.2", "Invalid prefix for given prefix length"),
     ("route add 198.51.100.0/24 via 192.0.2.2 src 198.18.0.1", "Invalid prefsrc address"),
-    ("route add 198.51.100.0/24 via 192.0.2.2 mtu 1400", "RTA_METRICS"),
+    ("route add 198.51.100.0/24 via 192.0.2.2 window 1400", "RTAX_WINDOW"),
+    ("route add 198.51.100.0/24 via 192.0.2.2 mtu lock 1400", "RTAX_LOCK"),
+    ("route add 198.51.100.0/24 via 192.0.2.2 mtu 67", "RTAX_MTU: 67 is less than 68"),
+    ("route add 198.51.100.0/24 dev p0 mtu 1400", "The MTU of a route without a gateway"),
     ("route add 198.51.100.0/24 via 192.0.2.2 table 9", "table 9"),
     ("route add 198.51.100.0/24 tos 16 via 192.0.2.2", "TOS"),
     ("route add multicast 224.0.0.0/4 dev p0", "type"),

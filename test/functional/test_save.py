@@ -30,7 +30,7 @@ ROUTING = [
     "addr add 2001:db8:1::1/64 dev p1 noprefixroute", "addr add fe80::7/64 dev p0",
     # reached by way of a route that sorts behind, and of one that is taken away below
     "route add 10.9.0.0/16 dev p1 scope link", "route add default via 10.9.0.1",
-    "route add 198.18.0.0/16 via 203.0.113.9", "route add 198.19.0.0/16 via 203.0.113.77 metric 5",
+    "route add 198.18.0.0/16 via 203.0.113.9 mtu 1400 advmss 1000", "route add 198.19.0.0/16 via 203.0.113.77 metric 5",
     "route append 198.18.0.0/16 via 203.0.113.5", "route prepend 198.18.0.0/16 via 203.0.113.7",
     "route add 100.64.0.0/10 via 100.127.0.1 dev p0 onlink src 192.0.2.2",
     "route add 198.51.100.0/24 nexthop via 192.0.2.7 weight 3 nexthop via 203.0.113.8 "

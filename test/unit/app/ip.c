@@ -686,6 +686,59 @@ too_big_is_said(void **state)
 	assert_int_equal(dataplane_drops(DROP_IP_TOO_BIG), 1);
 }
 
+/* What comes out of p0 says that no more than that fits. */
+static void
+expect_too_big(uint32_t mtu)
+{
+	struct rte_mbuf *m = dataplane_sent(0);
+	const uint8_t *got;
+
+	assert_non_null(m);
+	got = rte_pktmbuf_mtod(m, const uint8_t *);
+	assert_int_equal(got[34] << 8 | got[35], 0x0304);
+	assert_int_equal(got[40] << 8 | got[41], mtu);
+	rte_pktmbuf_free(m);
+}
+
+/* A route's own MTU, also for one way of several; it stays when the neighbour moves. */
+static void
+routes_have_an_mtu(void **state)
+{
+	static uint8_t in[1514];
+
+	(void)state;
+	dataplane_command("ip neigh add 203.0.113.2 lladdr 02:00:00:00:aa:01 dev p1");
+	dataplane_command("ip neigh add 192.0.2.9 lladdr 02:00:00:00:bb:09 dev p0");
+	dataplane_command("ip route add 198.51.100.0/24 via 203.0.113.2 mtu 1200");
+	frame_to_us(in);
+	ip_of(in)->total_length = RTE_BE16(1201);
+	ip_of(in)->fragment_offset = RTE_BE16(RTE_IPV4_HDR_DF_FLAG);
+	sum(in);
+	dataplane_inject(0, in, 14 + 1201);
+	turns();
+	expect_too_big(1200);
+	dataplane_command("ip neigh replace 203.0.113.2 lladdr 02:00:00:00:aa:02 dev p1");
+	dataplane_inject(0, in, 14 + 1201);
+	turns();
+	expect_too_big(1200);
+	/* The same neighbour by another route, and the address it has now. */
+	dataplane_command("ip route add 198.51.100.2/32 via 203.0.113.2 mtu 1201");
+	dataplane_inject(0, in, 14 + 1201);
+	turns();
+	assert_int_equal(router_discard(1), 1);
+	dataplane_command("ip route replace 198.51.100.2/32 mtu 1100 nexthop via 203.0.113.2 "
+			  "nexthop via 203.0.113.2 weight 3");
+	dataplane_inject(0, in, 14 + 1201);
+	turns();
+	expect_too_big(1100);
+	dataplane_command("ip route del 198.51.100.2/32");
+	dataplane_command("ip route replace 198.51.100.0/24 via 203.0.113.2");
+	dataplane_inject(0, in, 14 + 1201);
+	turns();
+	assert_int_equal(router_discard(1), 1);
+	assert_int_equal(dataplane_drops_all(), 3);
+}
+
 static void
 unreachable_gateways_are_refused(void **state)
 {
@@ -724,6 +777,7 @@ main(void)
 		T(errors_are_limited),
 		T(gratuitous_arp_moves_traffic),
 		T(too_big_is_said),
+		T(routes_have_an_mtu),
 		T(unreachable_gateways_are_refused),
 	};
 
