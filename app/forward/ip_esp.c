@@ -67,12 +67,13 @@ esp_of(const struct burst *b, uint64_t mask)
 	return esp;
 }
 
-/* What came out of a tunnel is a packet like any other. */
+/* What came out of a tunnel is a packet like any other; but see ip_ipsec_quote(). */
 static void
 check_inner(struct burst *b, unsigned int i)
 {
 	uint64_t bit = UINT64_C(1) << i;
 
+	b->pkts[i]->ol_flags |= RTE_MBUF_F_RX_SEC_OFFLOAD;
 	if (b->views[i].l3 == PACKET_L3_IPV4) {
 		if (ip4_check(b, i))
 			b->v4 |= bit;
@@ -284,6 +285,21 @@ ip_esp_burst(struct burst *b, struct packet_vector *vector, uint32_t in_ifindex)
 
 /* --- from elsewhere --- */
 
+/* What answers or quotes what was decrypted, and lost the policy that it was handed over for. */
+static void
+keep_in(struct burst *b)
+{
+	unsigned int i;
+
+	packet_mask_for_each (i, b->v4 | b->v6) {
+		if ((b->pkts[i]->ol_flags & RTE_MBUF_F_RX_SEC_OFFLOAD) == 0)
+			continue;
+		b->v4 &= ~(UINT64_C(1) << i);
+		b->v6 &= ~(UINT64_C(1) << i);
+		burst_drop(b, DROP_POLICY_NONE, i);
+	}
+}
+
 unsigned int
 ip_esp_handed(struct worker *worker, const struct ip_reply *replies, unsigned int n)
 {
@@ -315,6 +331,8 @@ ip_esp_handed(struct worker *worker, const struct ip_reply *replies, unsigned in
 	}
 	if (ipsec_cache_active(worker->app->ipsec))
 		ip_esp_burst(&b, &vector, first->kind == REPLY_OPEN ? port->ifindex : 0);
+	if (b.own)
+		keep_in(&b);
 	ip_burst_finish(&b, &vector);
 	return vector.n;
 }

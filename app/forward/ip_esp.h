@@ -21,6 +21,7 @@ struct app;
 struct burst;
 struct ip_reply;
 struct port;
+struct route_address;
 struct route_hop;
 struct router;
 struct rte_mbuf;
@@ -57,6 +58,15 @@ void ip_ipsec_destroy(struct app *app);
  * it may go where routes say. False: it is gone, to be sealed by a worker or dropped by name.
  */
 bool ip_ipsec_output(struct router *ip, struct rte_mbuf *m);
+/*
+ * What came out of a tunnel is marked (RTE_MBUF_F_RX_SEC_OFFLOAD), and what quotes or answers it:
+ * that goes back into one, or nowhere. ip_ipsec_quote() marks `e`, which quotes `m`.
+ * ip_ipsec_source(): where `m` is marked, our address on the side that it was going to, which
+ * policies protect as they do its answer; else, or where there is none, NULL.
+ */
+void ip_ipsec_quote(struct rte_mbuf *e, const struct rte_mbuf *m);
+const struct route_address *
+ip_ipsec_source(const struct router *ip, const struct rte_mbuf *m, uint8_t family, const void *dst);
 /* A packet for us was put together from fragments: true if it is ESP's and has gone to a worker. */
 bool ip_ipsec_input(struct router *ip, struct rte_mbuf *m, const struct packet_view *view);
 

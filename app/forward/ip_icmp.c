@@ -14,6 +14,7 @@
 #include "app.h"
 #include "forward/ip.h"
 #include "forward/ip_burst.h"
+#include "forward/ip_esp.h"
 
 #define ERROR_LEN_MAX 576 /* of the whole datagram: RFC 1812 4.3.2.3 */
 #define TTL 64
@@ -89,15 +90,18 @@ send_error(struct router *ip, const struct rte_mbuf *m, const struct packet_view
 	const size_t headers = sizeof(*h) + sizeof(struct rte_icmp_hdr);
 	uint16_t quoted =
 		(uint16_t)RTE_MIN((size_t)(view->l3_end - view->l3_off), ERROR_LEN_MAX - headers);
-	const struct route_address *src = error_source(ip, m, &h->src_addr);
+	const struct route_address *src = ip_ipsec_source(ip, m, AF_INET, &h->dst_addr);
 	struct rte_icmp_hdr *icmp;
 	struct rte_mbuf *e;
 	const void *quote;
 	uint32_t from;
 	uint8_t *p;
 
+	if (src == NULL)
+		src = error_source(ip, m, &h->src_addr);
 	if (src == NULL || (e = ip_alloc(ip)) == NULL)
 		return;
+	ip_ipsec_quote(e, m);
 	p = (uint8_t *)rte_pktmbuf_append(e, (uint16_t)(RTE_ETHER_HDR_LEN + headers + quoted));
 	if (p == NULL) {
 		ip_drop(ip, DROP_IP_NOBUF, e);
@@ -160,7 +164,8 @@ echo_reply(struct router *ip, struct rte_mbuf *m, const struct packet_view *view
 	h->hdr_checksum = rte_ipv4_cksum(h);
 	m->port = IP_OWN;
 	ip_trim_segments(m, view->l3_end);
-	ip_output(ip, m, AF_INET, &to, l3_off);
+	rte_pktmbuf_adj(m, (uint16_t)(l3_off - RTE_ETHER_HDR_LEN));
+	ip_output(ip, m, AF_INET, &to, RTE_ETHER_HDR_LEN);
 }
 
 /* rte_raw_cksum_mbuf() errs where a segment begins at an odd offset. */

@@ -12,6 +12,7 @@
 
 #include "app.h"
 #include "forward/ip_burst.h"
+#include "forward/ip_esp.h"
 #include "forward/ip_icmp6.h"
 
 #define ERROR_LEN_MAX 1280 /* of the whole packet: RFC 4443 2.4 (c) */
@@ -99,13 +100,16 @@ ip_icmp6_error(struct router *ip, const struct rte_mbuf *m, const struct packet_
 	const void *quote;
 
 	if (h == NULL || !deserves_error(m, view, h) ||
-		!ip_may_send_error(ip, AF_INET6, h->src_addr, type, code) ||
+		!ip_may_send_error(ip, AF_INET6, h->src_addr, type, code))
+		return;
+	if ((src = ip_ipsec_source(ip, m, AF_INET6, h->dst_addr)) == NULL &&
 		(src = error_source(ip, m, h->src_addr)) == NULL)
 		return;
 	e = ip_icmp6_make(
 		ip, &out, (uint16_t)(sizeof(*icmp) + quoted), HOP_LIMIT, src->addr, h->src_addr);
 	if (e == NULL)
 		return;
+	ip_ipsec_quote(out, m);
 	icmp = (void *)(e + 1);
 	icmp->icmp6_type = type;
 	icmp->icmp6_code = code;
@@ -141,10 +145,11 @@ echo_reply(struct router *ip, struct rte_mbuf *m, const struct packet_view *view
 	h->hop_limits = HOP_LIMIT;
 	m->port = IP_OWN;
 	ip_trim_segments(m, view->l3_end);
+	rte_pktmbuf_adj(m, (uint16_t)(l3_off - RTE_ETHER_HDR_LEN));
 	if (to[0] == 0xfe && (to[1] & 0xc0) == 0x80 && port != NULL)
-		ip_output_to(ip, m, port->ifindex, AF_INET6, to, l3_off);
+		ip_output_to(ip, m, port->ifindex, AF_INET6, to, RTE_ETHER_HDR_LEN);
 	else
-		ip_output(ip, m, AF_INET6, to, l3_off);
+		ip_output(ip, m, AF_INET6, to, RTE_ETHER_HDR_LEN);
 }
 
 static bool

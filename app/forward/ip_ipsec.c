@@ -97,6 +97,39 @@ to_worker(struct router *ip, struct rte_mbuf *m, uint16_t port, enum ip_reply_ki
 		ip_drop(ip, DROP_IP_REPLY_FULL, m);
 }
 
+static bool
+is_marked(const struct rte_mbuf *m)
+{
+	return (m->ol_flags & RTE_MBUF_F_RX_SEC_OFFLOAD) != 0;
+}
+
+void
+ip_ipsec_quote(struct rte_mbuf *e, const struct rte_mbuf *m)
+{
+	e->ol_flags |= m->ol_flags & RTE_MBUF_F_RX_SEC_OFFLOAD;
+}
+
+const struct route_address *
+ip_ipsec_source(const struct router *ip, const struct rte_mbuf *m, uint8_t family, const void *dst)
+{
+	struct route_path path = { .ifindex = 0 };
+
+	if (!is_marked(m) || route_get(ip->app->route, family, dst, 0, &path) == NULL ||
+		path.ifindex == 0)
+		return NULL;
+	return route_address_source(ip->app->route, path.ifindex, family, dst);
+}
+
+/* It would leave in clear. */
+static bool
+may_leave(struct router *ip, struct rte_mbuf *m)
+{
+	if (!is_marked(m))
+		return true;
+	ip_drop(ip, DROP_POLICY_NONE, m);
+	return false;
+}
+
 bool
 ip_ipsec_output(struct router *ip, struct rte_mbuf *m)
 {
@@ -106,14 +139,14 @@ ip_ipsec_output(struct router *ip, struct rte_mbuf *m)
 	struct packet_vector one = { .pkts = &m, .views = &view, .n = 1, .parsed = true };
 
 	if (!ipsec_cache_active(ip->app->ipsec))
-		return true;
+		return may_leave(ip, m);
 	w = ipsec_cache_worker(ip->app->ipsec, ip->app->n_workers);
 	ip_output_header(m);
 	packet_view_parse(m, &view);
 	ipsec_cache_begin(w);
 	ipsec_cache_decide(w, &one, 1, NULL, 0, &d);
 	if (d->action == IPSEC_CACHE_ROUTE)
-		return true;
+		return may_leave(ip, m);
 	if (d->action == IPSEC_CACHE_PROTECT)
 		to_worker(ip, m, IP_OWN, REPLY_OWN);
 	else
