@@ -6,8 +6,8 @@
 
 Draws what the benches wrote (BUILD/bench/*.json) as bars, an SVG and a PNG for each file. Knows the
 shapes they have: a comparison of programs (test/bench/bench.py), drawn with all its files in one
-picture, a list of rows with a number each (the C benches), and requests beside forwarding
-(test/bench/control.py). Needs python3-matplotlib.
+picture, a list of rows with a number each (the C benches), ways to send by burst (sched_nolock), and
+requests beside forwarding (test/bench/control.py). Needs python3-matplotlib.
 """
 
 import json
@@ -17,6 +17,7 @@ import sys
 import matplotlib
 
 matplotlib.use("svg")
+matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "millrace"})
 from matplotlib import pyplot  # noqa: E402  (the backend comes first)
 
 
@@ -77,6 +78,37 @@ def table(data, directory):
     save(figure, directory, data["bench"])
 
 
+def sched(data, directory):
+    """The tables of doc/sched_nolock.md: a group of bars a burst, a colour a way, a picture a device."""
+    figure, panels = pyplot.subplots(2, 2, figsize=(11, 7))
+    tables = [(1, "added", "one worker: added to a bare rte_eth_tx_burst"),
+              (2, "cycles", "two workers on one queue, both together")]
+    colours = {way: f"C{k}" for k, way in enumerate(dict.fromkeys(row["way"] for row in data["rows"]))}
+    for line, device in zip(panels, ("net_null", "net_ring")):
+        for axes, (workers, key, title) in zip(line, tables):
+            rows = [row for row in data["rows"]
+                    if row["device"] == device and row["workers"] == workers
+                    and not row["way"].startswith("bare")
+                    and (workers == 1 or "own" not in row["way"] and "shareable" not in row["way"])]
+            ways = list(dict.fromkeys(row["way"] for row in rows))
+            bursts = sorted({row["burst"] for row in rows})
+            for k, way in enumerate(ways):
+                found = {row["burst"]: max(row[key], 0) for row in rows if row["way"] == way}
+                at = [i + k * 0.8 / len(ways) for i in range(len(bursts))]
+                drawn = axes.bar(at, [found[burst] for burst in bursts], 0.75 / len(ways), label=way,
+                                 color=colours[way])
+                axes.bar_label(drawn, [f"{found[b]:.0f}" if found[b] >= 10 else f"{found[b]:.1f}" for b in bursts],
+                               fontsize=6, rotation=90, padding=2)
+            axes.set_yscale("symlog", linthresh=1)
+            axes.set_ylim(0, axes.get_ylim()[1] * 12)
+            axes.set_xticks([i + 0.4 for i in range(len(bursts))], [f"burst {b}" for b in bursts])
+            axes.set_title(f"{device}, {title}", fontsize=8)
+            axes.set_ylabel("TSC cycles a packet", fontsize=7)
+            axes.tick_params(labelsize=7)
+            axes.legend(fontsize=6, ncols=2)
+    save(figure, directory, data["bench"])
+
+
 def requests(data, directory):
     """What a request takes, of the server's processor and of the client's patience."""
     shown = [(f"{row['row']}: {text}", row[key]) for row in data["rows"]
@@ -106,6 +138,8 @@ def main(argv):
             compared.append(data)
         elif data.get("bench") == "control":
             requests(data, directory)
+        elif data.get("bench") == "sched_nolock":
+            sched(data, directory)
         elif "bench" in data and rows_of(data):
             table(data, directory)
         else:
