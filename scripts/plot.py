@@ -26,6 +26,9 @@ def save(figure, directory, name):
     for kind in ("svg", "png"):
         path = directory / f"{name}.{kind}"
         figure.savefig(path, dpi=100, metadata={"Date": None} if kind == "svg" else None)
+        if kind == "svg":  # fit to be kept beside sources: no white space at the ends of lines
+            lines = path.read_text(encoding="utf-8").splitlines()
+            path.write_text("".join(line.rstrip() + "\n" for line in lines), encoding="utf-8")
         print(path)
     pyplot.close(figure)
 
