@@ -9,7 +9,8 @@ are not part of this project: give the directory of a copy with --cases or MILLR
 
     tdc.py --build BUILD --cases DIR [-v] [FILE | ID ...]
 
-Without FILE the ones that millrace answers for are run. Exits 0 if every case behaves as Linux
+Without FILE the ones that millrace answers for are run, but filters/concurrency.json, a million rules by
+ten tc at once, which takes minutes: name it. Exits 0 if every case behaves as Linux
 expects or is listed in EXCEPTIONS (and really differs), 77 if there are no case files.
 """
 
@@ -84,7 +85,7 @@ class Millrace:
         tool = '%s -s %s ' % (self.exec, self.socket)
         return {'TC': tool + shutil.which('tc'), 'IP': tool + shutil.which('ip'),
                 'DEV0': 'v0p0', 'DEV1': 'v0p1', 'DEV2': 'v0p2', 'DUMMY': 'dummy1', 'ETH': 'eth0',
-                'BATCH_FILE': os.path.join(self.dir, 'batch'), 'BATCH_DIR': self.dir,
+                'BATCH_FILE': os.path.join(self.dir, 'batch'), 'BATCH_DIR': os.path.join(self.dir, 'batches'),
                 'NS': 'tcut', 'EBPFDIR': './'}
 
     def run(self, command):
@@ -98,6 +99,7 @@ class Millrace:
 
     def reset(self):
         """Back to what a case expects to find: nothing."""
+        shutil.rmtree(os.path.join(self.dir, 'batches'), ignore_errors=True)
         lines = []
         for port in PORTS:
             lines += ['qdisc del dev %s %s' % (port, where)
