@@ -11,8 +11,8 @@ thread, the client and this script share CPU 0; its times are those of a machine
 The server's processor time a request is taken twice: with requests back to back, as a tc batch
 sends them, and at the steady rate, where each finds the processor asleep and its caches cold.
 
-Rows: csum (`tc actions change action csum`, two sets of parameters in turns) and matchall (`tc filter
-replace ... matchall action csum`). Written to BUILD/bench/control.json, in us and per cent.
+Rows: csum (`tc actions change action csum`, two sets of parameters in turns), matchall (`tc filter
+replace ... matchall action csum`) and flower (a rule with an action of its own added, then deleted). Written to BUILD/bench/control.json, in us and per cent.
 """
 
 import argparse
@@ -34,6 +34,7 @@ BUSY_RUNS = 5
 TARGETS = {
     "csum": {"cpu_us": 3, "p99_us": 100, "forwarding_percent": 2},
     "matchall": {"cpu_us": 3, "p99_us": 100, "forwarding_percent": 1},
+    "flower": {"cpu_us": 3, "p99_us": 100, "forwarding_percent": 3},
 }
 
 

@@ -117,6 +117,29 @@ prepare_matchall(struct request *r, int ifindex, uint32_t flags)
 	r->len = nlh->nlmsg_len;
 }
 
+/* A rule with an action of its own comes, or goes. */
+static void
+prepare_flower(struct request *r, int ifindex, bool add)
+{
+	struct nlmsghdr *nlh = begin(r, add ? RTM_NEWTFILTER : RTM_DELTFILTER);
+	struct tcmsg *tcm = mnl_nlmsg_put_extra_header(nlh, sizeof(*tcm));
+	struct nlattr *options;
+
+	tcm->tcm_ifindex = ifindex;
+	tcm->tcm_handle = 1;
+	tcm->tcm_parent = TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS);
+	tcm->tcm_info = TC_H_MAKE(2u << 16, htons(ETH_P_IP));
+	mnl_attr_put_strz(nlh, TCA_KIND, "flower");
+	if (add) {
+		options = mnl_attr_nest_start(nlh, TCA_OPTIONS);
+		mnl_attr_put_u16(nlh, TCA_FLOWER_KEY_ETH_TYPE, htons(ETH_P_IP));
+		mnl_attr_put_u32(nlh, TCA_FLOWER_KEY_IPV4_DST, htonl(0xc6336401));
+		put_csum(nlh, TCA_FLOWER_ACT, 0, csum_flags[0]);
+		mnl_attr_nest_end(nlh, options);
+	}
+	r->len = nlh->nlmsg_len;
+}
+
 static int
 open_control(const char *path)
 {
@@ -210,7 +233,8 @@ run(int fd, const struct request *requests, unsigned int n, unsigned int rate)
 int
 main(int argc, char **argv)
 {
-	static const char usage[] = "usage: netlink_load -s SOCKET [-i ifindex] [-k csum|matchall]";
+	static const char usage[] =
+		"usage: netlink_load -s SOCKET [-i ifindex] [-k csum|matchall|flower]";
 	struct request requests[REQUESTS] = { 0 };
 	const char *path = NULL, *kind = "csum", *wrong = NULL;
 	unsigned int n, rate;
@@ -230,11 +254,14 @@ main(int argc, char **argv)
 	if (wrong != NULL)
 		errx(1, "-i: the interface index is %s", wrong);
 	if (path == NULL || optind != argc ||
-		(strcmp(kind, "csum") != 0 && strcmp(kind, "matchall") != 0))
+		(strcmp(kind, "csum") != 0 && strcmp(kind, "matchall") != 0 &&
+			strcmp(kind, "flower") != 0))
 		errx(1, "%s", usage);
 	for (unsigned int i = 0; i < REQUESTS; i++) {
 		if (strcmp(kind, "csum") == 0)
 			prepare_csum(&requests[i], csum_flags[i]);
+		else if (strcmp(kind, "flower") == 0)
+			prepare_flower(&requests[i], ifindex, i % 2 == 0);
 		else
 			prepare_matchall(&requests[i], ifindex, csum_flags[i]);
 	}
