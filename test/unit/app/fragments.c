@@ -30,7 +30,7 @@ static const uint8_t host4[4] = { 192, 0, 2, 9 }, us4[4] = { 192, 0, 2, 1 },
 
 /* Every test runs for IPv4 and for IPv6. */
 static bool v6;
-static uint8_t payload[65536]; /* an echo request with its sum */
+static uint8_t payload[65536 + 64]; /* an echo request with its sum */
 
 static int
 open_routed(bool six)
