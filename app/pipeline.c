@@ -19,22 +19,6 @@
 #include "pipeline.h"
 #include "port.h"
 
-static inline void
-hook(struct worker *worker, const struct classifier_hook *where, bool keeps_class,
-	struct packet_vector *vector)
-{
-	struct classifier_block *block = classifier_hook_block(where);
-	struct classifier_result result;
-
-	if (likely(block == NULL))
-		return;
-	classifier_run(block, &worker->classifier, 0, vector, &result);
-	if (result.passed != packet_vector_mask(vector))
-		pipeline_settle(worker, vector, &result);
-	if (unlikely(result.classed != 0) && !keeps_class)
-		pipeline_forget_class(worker, vector);
-}
-
 void
 pipeline_receive(struct worker *worker, const struct stream *stream, struct packet_vector *vector)
 {
@@ -42,23 +26,18 @@ pipeline_receive(struct worker *worker, const struct stream *stream, struct pack
 		drop(&worker->drops, DROP_RX_DOWN, vector->pkts, vector->n);
 		return;
 	}
-	hook(worker, &stream->rx_port->ingress, false, vector);
+	pipeline_hook(worker, &stream->rx_port->ingress, false, vector);
 	if (likely(vector->n > 0))
 		worker->mode->forward(worker, stream, vector);
 }
 
 void
-pipeline_send(
+pipeline_queue(
 	struct worker *worker, struct port *port, uint16_t queue, struct packet_vector *vector)
 {
 	uint16_t n, sent;
 
-	if (unlikely(!port_is_up(port))) {
-		drop(&worker->drops, DROP_TX_DOWN, vector->pkts, vector->n);
-		return;
-	}
-	hook(worker, &port->egress, false, vector);
-	hook(worker, &port->root[queue], true, vector);
+	pipeline_hook(worker, &port->root[queue], true, vector);
 	if (unlikely((n = vector->n) == 0))
 		return;
 	/* What this port's NIC cannot do of the sums that were left to one, and virtio's "none". */
@@ -71,6 +50,21 @@ pipeline_send(
 		count(&worker->tx[port->id].dropped, n - sent);
 		drop(&worker->drops, DROP_SCHED_FULL, vector->pkts + sent, n - sent);
 	}
+}
+
+void
+pipeline_send(
+	struct worker *worker, struct port *port, uint16_t queue, struct packet_vector *vector)
+{
+	if (unlikely(!port_is_up(port))) {
+		drop(&worker->drops, DROP_TX_DOWN, vector->pkts, vector->n);
+		return;
+	}
+	pipeline_hook(worker, &port->egress, false, vector);
+	if (unlikely(pipeline_is_mapped(worker, vector)))
+		pipeline_send_mapped(worker, port, queue, vector);
+	else
+		pipeline_queue(worker, port, queue, vector);
 }
 
 static inline unsigned int

@@ -130,3 +130,41 @@ pipeline_settle(
 	}
 	vector->n = (uint16_t)n;
 }
+
+/* skbedit queue_mapping: a queue that is not there is the first (netdev_cap_txqueue()). */
+static uint16_t
+queue_of(const struct worker *worker, const struct port *port, uint16_t queue,
+	const struct rte_mbuf *m)
+{
+	uint16_t mapped = packet_meta(m, worker->meta_offset)->queue;
+
+	if (mapped == 0)
+		return queue;
+	return mapped <= port->n_txq ? mapped - 1 : 0;
+}
+
+void
+pipeline_send_mapped(
+	struct worker *worker, struct port *port, uint16_t queue, struct packet_vector *vector)
+{
+	uint64_t left = packet_vector_mask(vector);
+	unsigned int i;
+
+	while (left != 0) {
+		struct rte_mbuf *pkts[PACKET_VECTOR_MAX];
+		struct packet_view views[PACKET_VECTOR_MAX];
+		struct packet_vector some = {
+			.pkts = pkts, .views = views, .parsed = vector->parsed
+		};
+		uint16_t to = queue_of(worker, port, queue, vector->pkts[__builtin_ctzll(left)]);
+
+		packet_mask_for_each (i, left) {
+			if (queue_of(worker, port, queue, vector->pkts[i]) != to)
+				continue;
+			left &= ~(UINT64_C(1) << i);
+			pkts[some.n] = vector->pkts[i];
+			views[some.n++] = vector->views[i];
+		}
+		pipeline_queue(worker, port, to, &some);
+	}
+}

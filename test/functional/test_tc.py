@@ -6,6 +6,32 @@
 import json
 
 import pytest
+from conftest import NULL_PORTS, wait_for
+
+
+def test_skbedit_chooses_the_queue(millrace):
+    """Of the port that the packets leave by, also when it came in by another; the first, if it is not there."""
+    program = millrace(NULL_PORTS, ["--rxq=2", "--txq=2"]).wait_ready()
+
+    def sent():
+        leaves = [q for q in program.json("tc -j -s qdisc show dev p1") if "parent" in q]
+        return [q["packets"] for q in sorted(leaves, key=lambda q: q["parent"]) if q["parent"] != "ffff:fff1"]
+
+    def grows(before, after):
+        return [b < a for b, a in zip(before, after)]
+
+    program.wait_forwarding("p1")
+    wait_for(lambda: all(sent()), "packets on both queues")
+    for hook, queue, grown in (("dev p1 egress", 1, [False, True]), ("dev p0 ingress", 0, [True, False]),
+                               ("dev p1 egress", 7, [True, False])):
+        program.tc(f"qdisc replace {hook.rsplit(maxsplit=1)[0]} clsact")
+        program.tc(f"filter add {hook} matchall action skbedit queue_mapping {queue}")
+        settled = sent()
+        before = wait_for(lambda: (now := sent()) != settled and now, "bursts under way to leave")
+        wait_for(lambda: any(grows(before, sent())), "more packets")
+        assert grows(before, sent()) == grown, (hook, queue)
+        program.tc(f"filter del {hook}")
+    program.stop()
 
 
 def test_link_show(running):
