@@ -142,7 +142,7 @@ seal_all(struct burst *b, struct packet_vector *vector, uint64_t mask,
 	packet_mask_for_each (i, r.drop)
 		drop_for(b, i, r.error[i]);
 	packet_mask_for_each (i, r.hand_over)
-		hand_over(b, i, r.home[i], b->own ? REPLY_OWN : REPLY_SEAL);
+		hand_over(b, i, r.home[i], REPLY_OWN); /* its TTL is decremented */
 }
 
 /*

@@ -221,3 +221,13 @@ def test_program_is_not_ended_by_dying_clients(running):
             client.close()
     assert "p0" in running.ip("link show").stdout
     running.stop()
+
+
+def test_show_rcu_counts_what_was_replaced(millrace):
+    """A rule that went counts as deferred, and is freed or waits."""
+    commands = ["tc qdisc add dev p0 clsact", "tc filter add dev p0 ingress matchall action drop",
+                "tc filter del dev p0 ingress", "show rcu", "quit"]
+    output = millrace(["net_null0", "net_null1"], ["-i"], commands=commands).wait()
+    deferred, freed, waiting = map(int, re.search(
+        r"deferred (\d+)  freed (\d+)  waiting (\d+)", output).groups())
+    assert deferred > 0 and deferred == freed + waiting
