@@ -17,6 +17,15 @@ MILLRACE_EXEC = BUILD / "exec" / "millrace-exec"
 # Sanitizers are slow, and so is a machine that does something else as well.
 PATIENCE = float(os.environ.get("MILLRACE_TEST_PATIENCE", "60"))
 
+# Tests that run beside each other take different CPUs, if there are; main and worker of one share it.
+CPUS = sorted(os.sched_getaffinity(0))
+
+
+def on_one_cpu(n):
+    cpu = CPUS[n % len(CPUS)]
+    return f"0@{cpu},1@{cpu}"
+
+
 MEMORY = ["--no-huge", "-m", "512", "--no-shconf", "--no-pci"]
 
 
@@ -34,7 +43,7 @@ class Millrace:
     """One run of the program. Options of EAL and of its own are lists; output is kept in a file."""
 
     def __init__(self, directory, vdevs, options=(), commands=None, eal=(), memory=None, env=None,
-                 lcores="0@0,1@0", ctl=True, stdin=subprocess.DEVNULL, wrapper=()):
+                 lcores=None, ctl=True, stdin=subprocess.DEVNULL, wrapper=()):
         self.directory = directory
         self.prefix = directory.name
         self.output_path = directory / "output.txt"
@@ -42,7 +51,8 @@ class Millrace:
         self.env = dict(os.environ, RUNTIME_DIRECTORY=str(directory), LC_ALL="C")
         self.env.update(env or {})
         self.argv = list(wrapper) + [str(MILLRACE)] + (MEMORY if memory is None else memory)
-        self.argv += [f"--file-prefix={self.prefix}", "--lcores", lcores, *eal]
+        self.argv += [f"--file-prefix={self.prefix}", "--lcores",
+                      lcores or on_one_cpu(os.getpid()), *eal]
         for vdev in vdevs:
             self.argv += ["--vdev", vdev]
         self.argv += ["--", *options]

@@ -12,6 +12,7 @@ import threading
 
 import pytest
 from conftest import drops, wait_for
+from program import on_one_cpu
 from test_ip import may_make_namespaces
 
 HERE = pathlib.Path(__file__).parent
@@ -91,7 +92,8 @@ class Gateway:
                          f"ip xfrm policy add src {there} dst {here} dir fwd {back}"]
         self.program = start(
             vdevs, [f"--mbuf-size={FRAME + 384}", "--total-num-mbufs=4096", "-i"],
-            commands=commands + ["start"], wrapper=["ip", "netns", "exec", wires.names["m"]])
+            commands=commands + ["start"], lcores=on_one_cpu(side),
+            wrapper=["ip", "netns", "exec", wires.names["m"]])
         self.program.wait_output("start|forward")
         self.program.wait_ready()
 

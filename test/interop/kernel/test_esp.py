@@ -18,10 +18,6 @@ import threading
 import time
 
 import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "functional"))
-
-# pylint: disable=wrong-import-position
 from kernel import Kernel, Tap, require
 from program import Millrace, wait_for
 

@@ -4,16 +4,10 @@
 """The kernel that other tests compare with boots, forwards, and counts."""
 
 import os
-import pathlib
 import subprocess
-import sys
 
-import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "functional"))
-
-# pylint: disable=wrong-import-position
 import frames
+import pytest
 from kernel import Kernel, Tap, require
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
