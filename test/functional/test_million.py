@@ -24,6 +24,8 @@ PATIENCE = 60 + LINES / 1000
 # What a rule with its own action may leave behind once all are gone: chunks of counters and tables that
 # are kept for the next ones, and what malloc() holds on to.
 KEPT_BYTES = 40
+# AddressSanitizer does, to find uses after it.
+KEEPS_FREED = os.environ.get("MILLRACE_SANITIZER", "none") != "none"
 KEPT_ALWAYS = 16 << 20
 
 
@@ -128,9 +130,9 @@ def test_lines(running, directory):
         assert not list(shown(program))
         assert program.tc("actions ls action gact").stdout == ""
         sizes.append(settled(program, sizes[0] + KEPT_ALWAYS + KEPT_BYTES * LINES))
-        assert sizes[-1] <= sizes[0] + KEPT_ALWAYS + KEPT_BYTES * LINES, sizes
+        assert KEEPS_FREED or sizes[-1] <= sizes[0] + KEPT_ALWAYS + KEPT_BYTES * LINES, sizes
     # What was kept once is not kept twice.
-    assert sizes[4] <= sizes[2] + KEPT_ALWAYS, sizes
+    assert KEEPS_FREED or sizes[4] <= sizes[2] + KEPT_ALWAYS, sizes
     print(f"\n{LINES} lines: added in {seconds[0]:.1f} and {seconds[2]:.1f} s, deleted in {seconds[1]:.1f} and "
           f"{seconds[3]:.1f} s; resident MiB before, full, empty, full, empty: "
           + ", ".join(str(size >> 20) for size in sizes))

@@ -83,7 +83,7 @@ esp_cipher_vectors(void **state)
 {
 	struct ipsec_ciphers *ciphers = ipsec_ciphers_create();
 	struct gcm_context_data ctx;
-	struct gcm_key_data *key = aligned_alloc(64, sizeof(*key));
+	struct gcm_key_data *key = aligned_alloc(64, RTE_ALIGN_CEIL(sizeof(*key), 64));
 	unsigned int i, icv_len, step;
 
 	(void)state;
