@@ -801,7 +801,8 @@ esp_E7_round_robin_hits_up_to_the_size(void **state)
 		start(1, sizes[i], false);
 		use_ports_and_mark(false, false);
 		rate = hit_rate(sizes[i], 4);
-		if (rate < 0.99)
+		/* by chance a set of 8 may have one flow more, which is much of a small cache */
+		if (rate < 1 - RTE_MAX(0.01, 2.0 / sizes[i]))
 			fail_msg("%u flows: only %.4f hit", sizes[i], rate);
 		stop();
 		/* beyond it many still do, where one that replaces the oldest has none left */
