@@ -166,7 +166,7 @@ def test_every_byte_arrives(millrace, wires, loss, disorder):
     finally:
         done.set()
         thread.join()
-    assert len(rekeys) > 5
+    assert len(rekeys) > 1
     if loss == 0:
         assert sent == got, "datagrams were lost in rekeys"
     else:
