@@ -221,12 +221,7 @@ ip4_check(struct burst *b, unsigned int i)
 {
 	uint32_t dst;
 
-	if (!burst_is_writable(b->pkts[i], HEADERS_MIN) &&
-		!burst_make_writable(b, i, HEADERS_MIN)) {
-		burst_drop(b, DROP_IP_NOBUF, i);
-		return false;
-	}
-	return check_header(b, i, &dst);
+	return burst_own(b, i, HEADERS_MIN) && check_header(b, i, &dst);
 }
 
 /* Checks one frame; true if it is IPv4, for us, and to be routed. */
@@ -234,15 +229,11 @@ static inline bool
 check(struct burst *b, unsigned int i, uint64_t mac, uint32_t *dst)
 {
 	const struct packet_view *view = &b->views[i];
-	struct rte_mbuf *m = b->pkts[i];
+	const struct rte_mbuf *m;
 
-	if (unlikely(!burst_is_writable(m, HEADERS_MIN))) {
-		if (!burst_make_writable(b, i, HEADERS_MIN)) {
-			burst_drop(b, DROP_IP_NOBUF, i);
-			return false;
-		}
-		m = b->pkts[i];
-	}
+	if (unlikely(!burst_own(b, i, HEADERS_MIN)))
+		return false;
+	m = b->pkts[i];
 	if (unlikely(m->data_len < RTE_ETHER_HDR_LEN || frame_dst(m) != mac)) {
 		not_ours(b, i);
 		return false;

@@ -38,11 +38,8 @@ check(struct burst *b, unsigned int i)
 		burst_drop(b, DROP_IP_MALFORMED, i);
 		return false;
 	}
-	if (!burst_is_writable(b->pkts[i], HEADERS_MIN) &&
-		!burst_make_writable(b, i, HEADERS_MIN)) {
-		burst_drop(b, DROP_IP_NOBUF, i);
+	if (!burst_own(b, i, HEADERS_MIN))
 		return false;
-	}
 	h = ipv6(b, i);
 	if (h->src_addr[0] == 0xff || is_unusable(h->src_addr) || is_unusable(h->dst_addr)) {
 		burst_drop(b, DROP_IP_MARTIAN, i);

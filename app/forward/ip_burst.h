@@ -70,6 +70,16 @@ burst_is_writable(const struct rte_mbuf *m, uint32_t need)
 /* Copies it into one that is so. False: no mbuf, or it is too short for `need` bytes. */
 bool burst_make_writable(struct burst *b, unsigned int i, uint32_t need);
 
+/* True if b->pkts[i], maybe another mbuf now, is so; else it is dropped by name. */
+static inline bool
+burst_own(struct burst *b, unsigned int i, uint32_t need)
+{
+	if (likely(burst_is_writable(b->pkts[i], need)) || burst_make_writable(b, i, need))
+		return true;
+	burst_drop(b, DROP_IP_NOBUF, i);
+	return false;
+}
+
 /* Hands packet i over to the control thread. */
 void ip_burst_slow(struct burst *b, unsigned int i, enum ip_why why);
 /* The same for one whose neighbour is to be found. */
