@@ -311,23 +311,6 @@ ip_trim_segments(struct rte_mbuf *m, uint32_t end)
 	}
 }
 
-bool
-ip_fragment_finish(const struct burst *b, struct rte_mbuf *m, const struct rte_mbuf *whole)
-{
-	struct rte_ipv4_hdr *h = rte_pktmbuf_mtod(m, struct rte_ipv4_hdr *);
-
-	m->port = b->rx_port;
-	m->ol_flags &= ~RTE_MBUF_F_TX_IP_CKSUM;
-	*packet_meta(m, b->worker->meta_offset) = *packet_meta(whole, b->worker->meta_offset);
-	h->hdr_checksum = 0;
-	h->hdr_checksum = rte_ipv4_cksum(h);
-	if (rte_pktmbuf_prepend(m, RTE_ETHER_HDR_LEN) == NULL)
-		return false;
-	memset(rte_pktmbuf_mtod(m, void *), 0, RTE_ETHER_HDR_LEN);
-	rte_pktmbuf_mtod(m, struct rte_ether_hdr *)->ether_type = RTE_BE16(RTE_ETHER_TYPE_IPV4);
-	return true;
-}
-
 /* Sends one fragment, or hands it over to wait. */
 static void
 send_fragment(struct burst *b, unsigned int i, struct rte_mbuf *m, const void *dst)
@@ -338,7 +321,7 @@ send_fragment(struct burst *b, unsigned int i, struct rte_mbuf *m, const void *d
 	struct packet_view view;
 	struct packet_vector one = { .pkts = &m, .views = &view, .n = 1 };
 
-	if (!ip_fragment_finish(b, m, whole)) {
+	if (!burst_fragment_frame(b, m, whole)) {
 		drop(&b->worker->drops, DROP_IP_NOBUF, &m, 1);
 		return;
 	}

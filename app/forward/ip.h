@@ -116,6 +116,13 @@ ip_transmit(struct router *ip, struct rte_mbuf *m, uint32_t l3_off, const struct
 struct rte_ring *ip_reply_ring(const struct router *ip);
 /* Fills the Ethernet header of a frame that nobody sent, so that it can be parsed. */
 void ip_output_header(struct rte_mbuf *m);
+/*
+ * Makes a frame of what librte_ip_frag cut, which begins with its IP header: IPv4's checksum, where
+ * it came in, metadata, an Ethernet header to be parsed. False: no room; it is still the caller's.
+ * Any thread.
+ */
+bool ip_fragment_frame(
+	struct rte_mbuf *m, uint16_t port, int meta_offset, const struct packet_meta *meta);
 /* Sends a frame whose Ethernet header is there. */
 void ip_transmit_frame(struct router *ip, struct rte_mbuf *m, uint16_t port);
 /* Routes a packet of ours by its destination; its layer 3 is at l3_off. Takes m over. */

@@ -119,11 +119,14 @@ ip4_decrement_ttl(struct rte_ipv4_hdr *h)
 	h->time_to_live--;
 }
 
-/*
- * Makes a frame of a fragment of `whole` that begins with its IPv4 header: checksum, metadata and
- * room for an Ethernet header. False: no room; it is still the caller's.
- */
-bool ip_fragment_finish(const struct burst *b, struct rte_mbuf *m, const struct rte_mbuf *whole);
+/* ip_fragment_frame() of a fragment of `whole`. */
+static inline bool
+burst_fragment_frame(const struct burst *b, struct rte_mbuf *m, const struct rte_mbuf *whole)
+{
+	return ip_fragment_frame(
+		m, b->rx_port, b->worker->meta_offset, packet_meta(whole, b->worker->meta_offset));
+}
+
 /* Routes b->v4 and b->v6, and sends or drops all that is left of the vector. */
 void ip_burst_finish(struct burst *b, struct packet_vector *vector);
 

@@ -169,7 +169,7 @@ seal_fragments(struct burst *b, unsigned int i, const struct ipsec_cache_decisio
 		return;
 	}
 	for (int k = 0; k < n; k++) {
-		if (!ip_fragment_finish(&sub, parts[k], m)) {
+		if (!burst_fragment_frame(&sub, parts[k], m)) {
 			drop(&b->worker->drops, DROP_IP_NOBUF, &parts[k], 1);
 			continue;
 		}

@@ -339,20 +339,31 @@ ip_output_header(struct rte_mbuf *m)
 		*(const uint8_t *)(eth + 1) >> 4 == 6 ? RTE_ETHER_TYPE_IPV6 : RTE_ETHER_TYPE_IPV4);
 }
 
-/* What librte_ip_frag leaves to its caller: the sum, or a number that tells packets apart. */
-static void
-finish_fragment(struct rte_mbuf *m, uint8_t family, uint32_t id)
+bool
+ip_fragment_frame(
+	struct rte_mbuf *m, uint16_t port, int meta_offset, const struct packet_meta *meta)
 {
-	struct rte_ipv4_hdr *h4 = rte_pktmbuf_mtod(m, struct rte_ipv4_hdr *);
+	struct rte_ipv4_hdr *h = rte_pktmbuf_mtod(m, struct rte_ipv4_hdr *);
 
-	if (family == AF_INET6) {
-		rte_pktmbuf_mtod_offset(
-			m, struct rte_ipv6_fragment_ext *, sizeof(struct rte_ipv6_hdr))
-			->id = id;
-		return;
+	if (h->version_ihl >> 4 == 4) {
+		h->hdr_checksum = 0;
+		h->hdr_checksum = rte_ipv4_cksum(h);
 	}
-	h4->hdr_checksum = 0;
-	h4->hdr_checksum = rte_ipv4_cksum(h4);
+	m->port = port;
+	m->ol_flags &= ~RTE_MBUF_F_TX_IP_CKSUM;
+	*packet_meta(m, meta_offset) = *meta;
+	if (rte_pktmbuf_prepend(m, RTE_ETHER_HDR_LEN) == NULL)
+		return false;
+	ip_output_header(m);
+	return true;
+}
+
+/* librte_ip_frag leaves it to its caller to number an IPv6 packet. */
+static void
+number6(struct rte_mbuf *m, uint32_t id)
+{
+	rte_pktmbuf_mtod_offset(m, struct rte_ipv6_fragment_ext *, sizeof(struct rte_ipv6_hdr))
+		->id = id;
 }
 
 /* A packet of ours that is too long for the way: an echo reply, as a rule. */
@@ -360,6 +371,7 @@ static void
 output_fragments(struct router *ip, struct rte_mbuf *m, uint32_t ifindex, uint8_t family,
 	const void *nexthop, uint32_t l3_off, uint32_t mtu)
 {
+	const struct packet_meta meta = { 0 };
 	uint32_t id = (uint32_t)rte_rand();
 	struct rte_mbuf *parts[PARTS_MAX];
 	uint16_t size = (uint16_t)RTE_MIN(mtu, 0xffffu);
@@ -376,16 +388,12 @@ output_fragments(struct router *ip, struct rte_mbuf *m, uint32_t ifindex, uint8_
 	else
 		rte_pktmbuf_free(m); /* its fragments hold on to its bytes */
 	for (int i = 0; i < n; i++) {
-		finish_fragment(parts[i], family, id);
-		parts[i]->port = IP_OWN;
-		parts[i]->ol_flags &= ~RTE_MBUF_F_TX_IP_CKSUM;
-		*packet_meta(parts[i], ip->app->meta_offset) = (struct packet_meta){ 0 };
-		if (rte_pktmbuf_prepend(parts[i], RTE_ETHER_HDR_LEN) == NULL) {
+		if (family == AF_INET6)
+			number6(parts[i], id);
+		if (ip_fragment_frame(parts[i], IP_OWN, ip->app->meta_offset, &meta))
+			ip_output_to(ip, parts[i], ifindex, family, nexthop, RTE_ETHER_HDR_LEN);
+		else
 			ip_drop(ip, DROP_IP_NOBUF, parts[i]);
-			continue;
-		}
-		ip_output_header(parts[i]);
-		ip_output_to(ip, parts[i], ifindex, family, nexthop, RTE_ETHER_HDR_LEN);
 	}
 }
 
