@@ -97,16 +97,10 @@ ip_burst_follow(const struct burst *b, unsigned int i, const struct route_hop *h
 	const void *dst)
 {
 	const struct route_table *t = b->worker->app->route;
-	const struct route_hop *neigh;
 
 	if (hop->kind == ROUTE_GROUP)
 		hop = route_hop_select(t, hop, ip_burst_hash(b, i));
-	if (hop->kind == ROUTE_CONNECTED) {
-		neigh = route_neigh_lookup(t, hop->ifindex, family, dst);
-		if (neigh != NULL)
-			hop = neigh;
-	}
-	return hop;
+	return route_hop_near(t, hop, family, dst);
 }
 
 /* RFC 1624: the TTL's byte is the high one of its word, so HC' = HC + 0x0100 with the carry. */

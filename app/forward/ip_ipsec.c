@@ -18,7 +18,7 @@ static const struct route_hop *
 look_up(const struct route_table *t, uint8_t family, const void *dst, uint32_t hash)
 {
 	uint8_t dst6[1][ROUTE_ADDR_LEN];
-	const struct route_hop *hop, *neigh;
+	const struct route_hop *hop;
 	uint32_t dst4;
 
 	if (family == AF_INET) {
@@ -31,10 +31,7 @@ look_up(const struct route_table *t, uint8_t family, const void *dst, uint32_t h
 	}
 	if (hop->kind == ROUTE_GROUP)
 		hop = route_hop_select(t, hop, hash);
-	if (hop->kind == ROUTE_CONNECTED &&
-		(neigh = route_neigh_lookup(t, hop->ifindex, family, dst)) != NULL)
-		hop = neigh;
-	return hop;
+	return route_hop_near(t, hop, family, dst);
 }
 
 /* Called by workers. */

@@ -162,6 +162,18 @@ route_hop_select(const struct route_table *table, const struct route_hop *group,
 const struct route_hop *route_neigh_lookup(
 	const struct route_table *table, uint32_t ifindex, uint8_t family, const void *addr);
 
+/* CONNECTED: the neighbour's hop, if somebody asked for it; else the same. dst: the destination. */
+static inline const struct route_hop *
+route_hop_near(const struct route_table *table, const struct route_hop *hop, uint8_t family,
+	const void *dst)
+{
+	const struct route_hop *neigh = NULL;
+
+	if (hop->kind == ROUTE_CONNECTED)
+		neigh = route_neigh_lookup(table, hop->ifindex, family, dst);
+	return neigh != NULL ? neigh : hop;
+}
+
 /* Says that packets go this way, which is what makes a stale neighbour be probed. */
 static inline void
 route_hop_use(const struct route_hop *hop)
