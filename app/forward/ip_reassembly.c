@@ -62,7 +62,6 @@ struct datagram {
 TAILQ_HEAD(datagrams, datagram);
 
 struct reassembly {
-	uint64_t now; /* ms */
 	uint32_t n_mbufs, mbufs_max;
 	struct datagrams waiting, unused;
 	struct fragments spare;
@@ -102,7 +101,6 @@ table_get(struct router *ip)
 	if (t != NULL || (t = calloc(1, sizeof(*t))) == NULL)
 		return t;
 	t->mbufs_max = mbufs_max(ip->app);
-	t->now = ip->now;
 	TAILQ_INIT(&t->waiting);
 	TAILQ_INIT(&t->unused);
 	TAILQ_INIT(&t->spare);
@@ -167,7 +165,7 @@ datagram_find(struct router *ip, const struct key *key)
 	d = TAILQ_FIRST(&t->unused);
 	TAILQ_REMOVE(&t->unused, d, next);
 	*d = (struct datagram){ .key = *key,
-		.deadline = t->now + (key->family == AF_INET6 ? TIMEOUT6_MS : TIMEOUT4_MS) };
+		.deadline = ip->now + (key->family == AF_INET6 ? TIMEOUT6_MS : TIMEOUT4_MS) };
 	TAILQ_INIT(&d->fragments);
 	TAILQ_INSERT_TAIL(&t->waiting, d, next);
 	LIST_INSERT_HEAD(&t->buckets[bucket], d, bucket);
@@ -513,7 +511,6 @@ ip_reassembly_tick(struct router *ip, uint64_t now_ms)
 	ip->now = now_ms;
 	if (ip->fragments == NULL)
 		return;
-	ip->fragments->now = now_ms;
 	for (d = TAILQ_FIRST(&ip->fragments->waiting); d != NULL; d = next) {
 		next = TAILQ_NEXT(d, next);
 		if (now_ms >= d->deadline)
