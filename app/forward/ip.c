@@ -132,13 +132,18 @@ burst_make_writable(struct burst *b, unsigned int i, uint32_t need)
 {
 	struct rte_mbuf *m = b->pkts[i], *copy;
 
-	if ((copy = rte_pktmbuf_copy(m, m->pool, 0, UINT32_MAX)) == NULL)
+	if ((copy = rte_pktmbuf_copy(m, m->pool, 0, UINT32_MAX)) == NULL) {
+		burst_drop(b, DROP_IP_NOBUF, i);
 		return false;
+	}
 	*packet_meta(copy, b->worker->meta_offset) = *packet_meta(m, b->worker->meta_offset);
 	copy->port = m->port;
 	rte_pktmbuf_free(m);
 	b->pkts[i] = copy;
-	return copy->data_len >= RTE_MIN(copy->pkt_len, need);
+	if (copy->data_len >= RTE_MIN(copy->pkt_len, need))
+		return true;
+	burst_drop(b, DROP_IP_NOBUF, i);
+	return false;
 }
 
 static inline struct rte_ipv4_hdr *

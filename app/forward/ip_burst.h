@@ -67,17 +67,14 @@ burst_is_writable(const struct rte_mbuf *m, uint32_t need)
 		rte_pktmbuf_headroom(m) >= 2);
 }
 
-/* Copies it into one that is so. False: no mbuf, or it is too short for `need` bytes. */
+/* Copies it into one that is so. False: no mbuf, or it is too short: it is dropped by name. */
 bool burst_make_writable(struct burst *b, unsigned int i, uint32_t need);
 
 /* True if b->pkts[i], maybe another mbuf now, is so; else it is dropped by name. */
 static inline bool
 burst_own(struct burst *b, unsigned int i, uint32_t need)
 {
-	if (likely(burst_is_writable(b->pkts[i], need)) || burst_make_writable(b, i, need))
-		return true;
-	burst_drop(b, DROP_IP_NOBUF, i);
-	return false;
+	return likely(burst_is_writable(b->pkts[i], need)) || burst_make_writable(b, i, need);
 }
 
 /* Hands packet i over to the control thread. */
