@@ -30,6 +30,7 @@
 
 #include "rcu/rcu.h"
 #include "route/route.h"
+#include "route_stubs.h"
 #include "support.h"
 
 #define BURST 32
@@ -307,27 +308,11 @@ beside(uint32_t n_routes)
 /* --- the whole --- */
 
 static void
-solicit(void *arg, const struct route_neigh *neigh, bool unicast)
-{
-	(void)arg;
-	(void)neigh;
-	(void)unicast;
-}
-
-static void
-release(void *arg, const struct route_neigh *neigh, void *const *pkts, unsigned int n, bool failed)
-{
-	(void)arg;
-	(void)neigh;
-	(void)pkts;
-	(void)n;
-	(void)failed;
-}
-
-static void
 world_create(void)
 {
-	struct route_conf conf = { .socket = -1, .solicit = solicit, .release = release };
+	struct route_conf conf = {
+		.socket = -1, .solicit = route_stub_solicit, .release = route_stub_release
+	};
 	struct route_dev dev = { .ifindex = 1, .mac = { 2 }, .mtu = 1500, .up = true };
 	struct route_address four = {
 		.ifindex = 1, .family = AF_INET, .len = 24, .addr = { 198, 18, 0, 1 }

@@ -27,6 +27,8 @@
 
 #include "rcu/rcu.h"
 #include "route/route.h"
+#include "route_stubs.h"
+#include "stress/heap.h"
 #include "support.h"
 
 #define READERS_MAX 8
@@ -53,29 +55,6 @@ struct reader {
 	unsigned int id;
 	uint64_t rng, exact, loose;
 };
-
-/*
- * The library's memory from malloc too: sanitizers know nothing of EAL's heap, neither its bounds
- * nor the lock that passes memory from thread to thread.
- */
-void *__wrap_rte_zmalloc_socket(const char *type, size_t size, unsigned int align, int socket);
-void __wrap_rte_free(void *mem);
-
-void *
-__wrap_rte_zmalloc_socket(const char *type, size_t size, unsigned int align, int socket)
-{
-	void *mem = aligned_alloc(align, RTE_ALIGN_CEIL(size, align));
-
-	(void)type;
-	(void)socket;
-	return mem == NULL ? NULL : memset(mem, 0, size);
-}
-
-void
-__wrap_rte_free(void *mem)
-{
-	free(mem);
-}
 
 static uint64_t
 next_random(uint64_t *rng)
@@ -342,28 +321,12 @@ write_all(struct rcu *rcu, double seconds, uint64_t *rng)
 	return n;
 }
 
-static void
-solicit(void *arg, const struct route_neigh *neigh, bool unicast)
-{
-	(void)arg;
-	(void)neigh;
-	(void)unicast;
-}
-
-static void
-release(void *arg, const struct route_neigh *neigh, void *const *pkts, unsigned int n, bool failed)
-{
-	(void)arg;
-	(void)neigh;
-	(void)pkts;
-	(void)n;
-	(void)failed;
-}
-
 static struct rcu *
 world_create(void)
 {
-	struct route_conf conf = { .socket = -1, .solicit = solicit, .release = release };
+	struct route_conf conf = {
+		.socket = -1, .solicit = route_stub_solicit, .release = route_stub_release
+	};
 	struct route_dev dev = { .ifindex = 1, .mac = { 2 }, .mtu = 1500, .up = true };
 	struct route_address address = { .ifindex = 1, .len = 24 };
 

@@ -22,6 +22,7 @@
 
 #include "rcu/rcu.h"
 #include "sched_nolock/sched_nolock.h"
+#include "stress/heap.h"
 #include "support.h"
 
 #define WORKERS_MAX 8
@@ -41,29 +42,6 @@ struct worker {
 	uint32_t seq;
 	uint64_t offered, refused;
 };
-
-/*
- * The library's memory from malloc too: sanitizers know nothing of EAL's heap, neither its bounds
- * nor the lock that passes memory from thread to thread.
- */
-void *__wrap_rte_zmalloc_socket(const char *type, size_t size, unsigned int align, int socket);
-void __wrap_rte_free(void *mem);
-
-void *
-__wrap_rte_zmalloc_socket(const char *type, size_t size, unsigned int align, int socket)
-{
-	void *mem = aligned_alloc(align, RTE_ALIGN_CEIL(size, align));
-
-	(void)type;
-	(void)socket;
-	return mem == NULL ? NULL : memset(mem, 0, size);
-}
-
-void
-__wrap_rte_free(void *mem)
-{
-	free(mem);
-}
 
 static struct {
 	struct rte_rcu_qsbr *qsbr;

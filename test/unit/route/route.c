@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 
 #include "route/route.h"
+#include "route_stubs.h"
 #include "support.h"
 
 #define MODEL_MAX 512
@@ -25,24 +26,6 @@
 static struct rte_rcu_qsbr *qsbr;
 static struct rcu *rcu;
 static struct route_table *table;
-
-static void
-solicit(void *arg, const struct route_neigh *neigh, bool unicast)
-{
-	(void)arg;
-	(void)neigh;
-	(void)unicast;
-}
-
-static void
-release(void *arg, const struct route_neigh *neigh, void *const *pkts, unsigned int n, bool failed)
-{
-	(void)arg;
-	(void)neigh;
-	(void)pkts;
-	(void)n;
-	(void)failed;
-}
 
 static unsigned int n_moved;
 
@@ -56,9 +39,10 @@ moved(void *arg)
 static int
 setup(void **state)
 {
-	struct route_conf conf = {
-		.socket = -1, .solicit = solicit, .release = release, .moved = moved
-	};
+	struct route_conf conf = { .socket = -1,
+		.solicit = route_stub_solicit,
+		.release = route_stub_release,
+		.moved = moved };
 	struct route_dev dev = { .ifindex = 1, .port = 0, .mac = { 2 }, .mtu = 1500, .up = true };
 	struct route_address address = {
 		.ifindex = 1, .family = AF_INET, .len = 16, .addr = { 198, 18, 0, 1 }
