@@ -306,6 +306,8 @@ check_message(struct restore *r, const struct nlmsghdr *nlh, size_t left)
 		return fail(r, -EINVAL, "it says that it is message %u", nlh->nlmsg_seq);
 	if (!contents_fit(nlh, handler->header))
 		return fail(r, -EINVAL, "an attribute does not fit into it");
+	if (nlh->nlmsg_type == RTM_NEWNEIGH && !netlink_neigh_is_part(mnl_nlmsg_get_payload(nlh)))
+		return fail(r, -EINVAL, "neighbours that were learnt are no part of a state");
 	return 0;
 }
 

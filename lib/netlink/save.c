@@ -189,15 +189,12 @@ route_each(void *arg, const struct nlmsghdr *nlh)
 	return rtm->rtm_table == RT_TABLE_MAIN ? write_message(s, keep(s, nlh, &route_part)) : 0;
 }
 
-/* What was learnt from the wire is learnt again. */
 static int
 neigh_each(void *arg, const struct nlmsghdr *nlh)
 {
-	const struct ndmsg *ndm = mnl_nlmsg_get_payload(nlh);
 	struct saver *s = arg;
 
-	if ((ndm->ndm_state & (NUD_PERMANENT | NUD_NOARP)) == 0 &&
-		(ndm->ndm_flags & NTF_EXT_LEARNED) == 0)
+	if (!netlink_neigh_is_part(mnl_nlmsg_get_payload(nlh)))
 		return 0;
 	return write_message(s, keep(s, nlh, &neigh_part));
 }

@@ -31,7 +31,9 @@
  * and no second printer.
  */
 
+#include <linux/neighbour.h>
 #include <linux/netlink.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -48,6 +50,14 @@ struct netlink_save_header {
 	uint32_t version;
 	uint32_t zero;
 };
+
+/* Of neighbours, what was set by hand: what was learnt from the wire is learnt again. */
+static inline bool
+netlink_neigh_is_part(const struct ndmsg *ndm)
+{
+	return (ndm->ndm_state & (NUD_PERMANENT | NUD_NOARP)) != 0 ||
+		(ndm->ndm_flags & NTF_EXT_LEARNED) != 0;
+}
 
 #define NETLINK_WHY_MAX 256 /* of struct netlink_request */
 

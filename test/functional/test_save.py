@@ -378,6 +378,15 @@ def messages(state):
     return found
 
 
+NEWNEIGH = 28
+
+
+def learnt(state):
+    """With a neighbour that was not set by hand."""
+    off = next(off for off, _, kind in messages(state) if kind == NEWNEIGH)
+    return state[:off + 24] + struct.pack("=H", 1) + state[off + 26:]
+
+
 def handles(state, dev, prio):
     """Of filters at a priority of a device's egress, in the order of the file."""
     found = [struct.unpack_from("=iIII", state, off + 20) for off, _, kind in messages(state)
@@ -470,6 +479,7 @@ def test_damaged_files(rich, directory):
     (lambda s: s[:-20], "the end of the file is missing"),
     (lambda s: s[:-30], "where"),
     (lambda s: s + b"\0\0\0\0", "4 bytes follow the end"),
+    (learnt, "neighbours that were learnt are no part of a state"),
     (lambda s: s.replace(b"matchall\0", b"matchcat\0"), '"matchcat" is not supported'),
     (lambda s: s.replace(b"p2\0", b"p9\0", 1).replace(b"net_null2", b"net_null9"),
      'there is no device "p9" here'),
