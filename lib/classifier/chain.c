@@ -43,6 +43,7 @@ void
 chain_free_unpublished(struct classifier_chain *chain)
 {
 	free(chain->prios);
+	free(chain->template);
 	free(chain);
 }
 
@@ -307,8 +308,10 @@ chain_flush(struct classifier_chain *chain)
 	chain_release(chain);
 }
 
-int
-classifier_chain_add(struct classifier_block *block, uint32_t index, const char **why)
+/* Adds the chain with a template, if `match` is not NULL. */
+static int
+chain_add(struct classifier_block *block, uint32_t index, const struct flower_match *match,
+	const char **why)
 {
 	struct classifier_chain *chain;
 	int rc;
@@ -325,13 +328,40 @@ classifier_chain_add(struct classifier_block *block, uint32_t index, const char 
 	if ((chain = chain_make(block, index)) == NULL)
 		return -ENOMEM;
 	chain->explicit = true;
-	if ((rc = chain_publish(chain)) != 0) {
+	rc = match != NULL && (chain->template = flower_copy(match)) == NULL ? -ENOMEM : 0;
+	if (rc != 0 || (rc = chain_publish(chain)) != 0) {
 		chain_free_unpublished(chain);
 		return rc;
 	}
 	block->generation++;
 	*why = NULL;
 	return 0;
+}
+
+int
+classifier_chain_add(struct classifier_block *block, uint32_t index, const char **why)
+{
+	return chain_add(block, index, NULL, why);
+}
+
+int
+classifier_chain_add_template(struct classifier_block *block, uint32_t index,
+	const struct flower_match *match, const char **why)
+{
+	struct flower_pattern pattern;
+	int rc;
+
+	if ((rc = flower_compile(match, &pattern, why)) != 0)
+		return rc;
+	return chain_add(block, index, match, why);
+}
+
+const struct flower_match *
+classifier_chain_template(const struct classifier_block *block, uint32_t index)
+{
+	const struct classifier_chain *chain = chain_find(block, index);
+
+	return chain != NULL ? chain->template : NULL;
 }
 
 int

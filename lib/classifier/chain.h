@@ -39,6 +39,8 @@ struct classifier_chain {
 	struct classifier_block *block;
 	uint32_t index;
 	bool explicit; /* by `tc chain add` */
+	struct flower_match *template; /* what masks of rules must fit in; NULL: any rule may come
+					*/
 	/* The same priorities, sorted, for look-up. At most 65535, so that a move costs
 	 * microseconds. */
 	struct classifier_prio **prios;

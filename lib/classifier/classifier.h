@@ -124,6 +124,20 @@ bool classifier_chain_exists(struct classifier_block *block, uint32_t index);
 /* True if it was added here: it stays when its last rule goes. */
 bool classifier_chain_explicit(struct classifier_block *block, uint32_t index);
 
+/*
+ * The template of a chain: it takes flower rules only, and of these only masks whose bits are all
+ * in the template's; what the template's keys say does not matter. Linux behaviour:
+ * fl_tmplt_create(), fl_mask_fits_tmplt().
+ *
+ * add: as classifier_chain_add(), with a copy of `match`, which goes when the chain goes; also
+ * -EINVAL with a sentence for a match that no rule could have. template: that copy, or NULL if the
+ * chain has none; valid until the chain goes.
+ */
+int classifier_chain_add_template(struct classifier_block *block, uint32_t index,
+	const struct flower_match *match, const char **why);
+const struct flower_match *
+classifier_chain_template(const struct classifier_block *block, uint32_t index);
+
 /* Kinds of filter. */
 enum classifier_kind {
 	CLASSIFIER_MATCHALL,
@@ -157,8 +171,8 @@ struct classifier_rule_conf {
 
 /*
  * Adds a rule, or changes the one at the place atomically (no packet misses both or sees neither).
- * On error `*why` names the trouble in a constant sentence (NULL: none); -EEXIST, -ENOENT, -EINVAL,
- * -ENOSPC, -ENOMEM as Linux's tc_new_tfilter().
+ * On error `*why` names the trouble in a constant sentence (NULL: none); -EEXIST, -ENOENT, -EINVAL
+ * (also for what the chain's template excludes), -ENOSPC, -ENOMEM as Linux's tc_new_tfilter().
  * *out (may be NULL) is the rule as it stands, its place filled in.
  */
 int classifier_rule_set(struct classifier_block *block, const struct classifier_rule_conf *conf,

@@ -146,6 +146,41 @@ flower_compile(const struct flower_match *match, struct flower_pattern *pattern,
 	return 0;
 }
 
+struct flower_match *
+flower_copy(const struct flower_match *match)
+{
+	struct flower_match *copy = malloc(sizeof(*copy));
+
+	if (copy != NULL)
+		*copy = *match;
+	return copy;
+}
+
+/* IPv4 and IPv6 share their room in Linux's key as they do here; ARP has a place of its own there.
+ */
+static bool
+addresses_fit(enum flower_addresses addresses, enum flower_addresses within)
+{
+	if (addresses == FLOWER_NO_ADDRESSES || addresses == within)
+		return true;
+	return within != FLOWER_NO_ADDRESSES && (addresses == FLOWER_ARP) == (within == FLOWER_ARP);
+}
+
+bool
+flower_fits(const struct flower_match *match, const struct flower_match *within)
+{
+	uint64_t inner[FLOWER_WORDS], outer[FLOWER_WORDS];
+
+	memcpy(inner, &match->mask, sizeof(inner));
+	memcpy(outer, &within->mask, sizeof(outer));
+	for (unsigned int w = 0; w < FLOWER_WORDS; w++)
+		if ((inner[w] & ~outer[w]) != 0)
+			return false;
+	return addresses_fit(match->addresses, within->addresses) &&
+		(match->src_ports.max == 0 || within->src_ports.max != 0) &&
+		(match->dst_ports.max == 0 || within->dst_ports.max != 0);
+}
+
 uint32_t
 flower_n_words(const struct flower_pattern *pattern)
 {

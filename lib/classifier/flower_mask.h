@@ -104,6 +104,10 @@ bool flower_fini(struct classifier_prio *prio);
 /* -EINVAL with a sentence for what cannot match, or contradicts itself. */
 int
 flower_compile(const struct flower_match *match, struct flower_pattern *pattern, const char **why);
+/* A copy for free(), or NULL. */
+struct flower_match *flower_copy(const struct flower_match *match);
+/* Whether all bits that `match` compares are among those of `within`. */
+bool flower_fits(const struct flower_match *match, const struct flower_match *within);
 /* Words that rules of this pattern keep. */
 uint32_t flower_n_words(const struct flower_pattern *pattern);
 /*

@@ -117,6 +117,19 @@ struct standing {
 	uint32_t number;
 };
 
+static int
+check_template(const struct classifier_chain *chain, const struct classifier_rule_conf *conf,
+	const char **why)
+{
+	if (chain == NULL || chain->template == NULL)
+		return 0;
+	if (conf->place.kind != CLASSIFIER_FLOWER)
+		return refuse(why, -EINVAL, "Chain template is set to a different filter kind");
+	if (!flower_fits(conf->flower, chain->template))
+		return refuse(why, -EINVAL, "Mask does not fit the template");
+	return 0;
+}
+
 /* The order of the checks, and what they say, is that of Linux's tc_new_tfilter(). */
 static int
 find_standing(struct classifier_block *block, const struct classifier_rule_conf *conf,
@@ -146,7 +159,7 @@ find_standing(struct classifier_block *block, const struct classifier_rule_conf 
 		return refuse(why, -EEXIST, "Filter already exists");
 	if (at->old == NULL && at->prio != NULL && place->kind == CLASSIFIER_MATCHALL)
 		return refuse(why, -EEXIST, "Filter already exists");
-	return 0;
+	return check_template(at->chain, conf, why);
 }
 
 /* Makes the chain and the priority that are missing. They are published when the rule is. */

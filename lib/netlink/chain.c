@@ -2,18 +2,20 @@
  * Copyright (c) 2026 The millrace authors
  */
 
-/* Chains of filters: RTM_NEWCHAIN, RTM_DELCHAIN, RTM_GETCHAIN. Templates are not served. */
+/* Chains of filters: RTM_NEWCHAIN, RTM_DELCHAIN, RTM_GETCHAIN. */
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/pkt_cls.h>
 #include <string.h>
 
+#include "classifier/flower.h"
 #include "netlink/tc.h"
 
 static const struct netlink_attr_policy chain_policy[] = {
 	/* of a template */
-	{ TCA_KIND, "TCA_KIND", NETLINK_ATTR_REFUSED },
-	{ TCA_OPTIONS, "TCA_OPTIONS", NETLINK_ATTR_REFUSED },
+	{ TCA_KIND, "TCA_KIND", NETLINK_ATTR_STRING, 1, TC_KIND_MAX },
+	{ TCA_OPTIONS, "TCA_OPTIONS", NETLINK_ATTR_NESTED },
 	{ TCA_CHAIN, "TCA_CHAIN", NETLINK_ATTR_U32 },
 };
 
@@ -54,6 +56,18 @@ request_find(struct netlink_request *req, struct chain_request *r)
 	return 0;
 }
 
+/* Only a new chain has a use for one. */
+static int
+refuse_template(struct netlink_request *req, const struct chain_request *r)
+{
+	const struct nlattr *attr = r->tb[TCA_KIND] != NULL ? r->tb[TCA_KIND] : r->tb[TCA_OPTIONS];
+
+	if (attr == NULL)
+		return 0;
+	return netlink_fail(
+		req, -EOPNOTSUPP, attr, "TCA_KIND: a chain is named by its index alone");
+}
+
 static struct tcmsg
 chain_header(const struct tc_block *at)
 {
@@ -65,9 +79,26 @@ chain_header(const struct tc_block *at)
 	return tcm;
 }
 
+/* Templates are flower's: no other kind of Linux has them. */
+static void
+chain_fill(struct netlink_server *server, struct netlink_put *put, uint32_t index,
+	const struct flower_match *template)
+{
+	const struct netlink_filter_kind *kind = netlink_filter_kind_of(CLASSIFIER_FLOWER);
+	struct nlattr *options;
+
+	netlink_put_u32(put, TCA_CHAIN, index);
+	if (template == NULL)
+		return;
+	netlink_put_string(put, TCA_KIND, kind->name);
+	options = netlink_put_nest(put, TCA_OPTIONS);
+	kind->put_template(server, put, template);
+	netlink_put_nest_end(put, options);
+}
+
 static void
 chain_notify(struct netlink_request *req, uint16_t type, uint16_t flags, const struct tc_block *at,
-	uint32_t index)
+	uint32_t index, const struct flower_match *template)
 {
 	struct tcmsg tcm = chain_header(at);
 	struct netlink_put put;
@@ -75,7 +106,7 @@ chain_notify(struct netlink_request *req, uint16_t type, uint16_t flags, const s
 	if (!netlink_notify_wanted(req->server, req, NETLINK_ROUTE, RTNLGRP_TC) ||
 		!netlink_notify_begin(req->server, req, &put, type, flags, &tcm, sizeof(tcm)))
 		return;
-	netlink_put_u32(&put, TCA_CHAIN, index);
+	chain_fill(req->server, &put, index, template);
 	netlink_notify_end(req->server, req, &put, NETLINK_ROUTE, RTNLGRP_TC);
 }
 
@@ -87,15 +118,55 @@ chain_put(struct netlink_request *req, uint16_t flags, const struct tc_block *at
 
 	if (!netlink_put_begin(req, &put, RTM_NEWCHAIN, flags, &tcm, sizeof(tcm)))
 		return -EMSGSIZE;
-	netlink_put_u32(&put, TCA_CHAIN, index);
+	chain_fill(req->server, &put, index, classifier_chain_template(at->block, index));
 	return netlink_put_end(req, &put) ? 0 : -EMSGSIZE;
+}
+
+static int
+template_parse(
+	struct netlink_request *req, const struct chain_request *r, struct flower_match *match)
+{
+	const struct nlattr *name = r->tb[TCA_KIND], *options = r->tb[TCA_OPTIONS];
+	const struct netlink_filter_kind *kind;
+
+	if (name == NULL)
+		return netlink_fail(req, -EINVAL, options, "TCA_OPTIONS needs TCA_KIND");
+	if ((kind = netlink_filter_kind_find(mnl_attr_get_str(name))) == NULL)
+		return netlink_fail(req, -ENOENT, name,
+			"TC classifier not found: \"%s\" is not supported", mnl_attr_get_str(name));
+	if (kind->parse_template == NULL)
+		return netlink_fail(req, -EOPNOTSUPP, name,
+			"Chain templates are not supported with specified classifier");
+	if (options == NULL)
+		return netlink_fail(
+			req, -EINVAL, name, "A template of \"%s\" needs keys", kind->name);
+	return kind->parse_template(
+		req, options, ntohs((uint16_t)TC_H_MIN(r->tcm->tcm_info)), match);
+}
+
+static int
+chain_add(struct netlink_request *req, const struct chain_request *r)
+{
+	struct classifier_block *block = r->at->block;
+	struct flower_match match = { 0 };
+	const char *why = NULL;
+	int ret;
+
+	if (r->tb[TCA_KIND] == NULL && r->tb[TCA_OPTIONS] == NULL)
+		ret = classifier_chain_add(block, r->index, &why);
+	else if ((ret = template_parse(req, r, &match)) != 0)
+		return ret;
+	else
+		ret = classifier_chain_add_template(block, r->index, &match, &why);
+	if (ret != 0)
+		return netlink_fail(req, ret, NULL, "%s", why != NULL ? why : strerror(-ret));
+	return 0;
 }
 
 static int
 chain_new(struct netlink_request *req)
 {
 	struct chain_request r;
-	const char *why = NULL;
 	int ret;
 
 	if ((ret = request_find(req, &r)) != 0)
@@ -105,28 +176,34 @@ chain_new(struct netlink_request *req)
 	if ((req->nlh->nlmsg_flags & NLM_F_CREATE) == 0)
 		return netlink_fail(req, -ENOENT, NULL,
 			"Need both RTM_NEWCHAIN and NLM_F_CREATE to create a new chain");
-	if ((ret = classifier_chain_add(r.at->block, r.index, &why)) != 0)
-		return netlink_fail(req, ret, NULL, "%s", why != NULL ? why : strerror(-ret));
-	chain_notify(req, RTM_NEWCHAIN, NLM_F_CREATE | NLM_F_EXCL, r.at, r.index);
+	if ((ret = chain_add(req, &r)) != 0)
+		return ret;
+	chain_notify(req, RTM_NEWCHAIN, NLM_F_CREATE | NLM_F_EXCL, r.at, r.index,
+		classifier_chain_template(r.at->block, r.index));
 	return 0;
 }
 
 static int
 chain_del(struct netlink_request *req)
 {
+	const struct flower_match *template;
+	struct flower_match gone;
 	struct chain_request r;
 	const char *why = NULL;
 	int ret;
 
-	if ((ret = request_find(req, &r)) != 0)
+	if ((ret = request_find(req, &r)) != 0 || (ret = refuse_template(req, &r)) != 0)
 		return ret;
 	if (!classifier_chain_exists(r.at->block, r.index))
 		return netlink_fail(req, -EINVAL, NULL, "Cannot find specified filter chain");
+	/* subscribers are told of it when it is gone */
+	if ((template = classifier_chain_template(r.at->block, r.index)) != NULL)
+		gone = *template;
 	tc_chain_flush_notify(req, r.at, r.index);
 	if ((ret = classifier_chain_del(r.at->block, r.index, &why)) != 0)
 		return netlink_fail(req, ret, NULL, "%s", why != NULL ? why : strerror(-ret));
 	tc_changed(req->server);
-	chain_notify(req, RTM_DELCHAIN, 0, r.at, r.index);
+	chain_notify(req, RTM_DELCHAIN, 0, r.at, r.index, template != NULL ? &gone : NULL);
 	return 0;
 }
 
@@ -136,7 +213,7 @@ chain_get(struct netlink_request *req)
 	struct chain_request r;
 	int ret;
 
-	if ((ret = request_find(req, &r)) != 0)
+	if ((ret = request_find(req, &r)) != 0 || (ret = refuse_template(req, &r)) != 0)
 		return ret;
 	if (!classifier_chain_exists(r.at->block, r.index))
 		return netlink_fail(req, -EINVAL, NULL, "Cannot find specified filter chain");
@@ -151,7 +228,7 @@ chain_dump(struct netlink_request *req)
 	uint32_t index;
 	int ret;
 
-	if ((ret = request_parse(req, &r)) != 0)
+	if ((ret = request_parse(req, &r)) != 0 || (ret = refuse_template(req, &r)) != 0)
 		return ret;
 	if (tc_block_find(req, r.tcm, true, &r.at) != 0) {
 		req->interrupted |= req->cursor[1] != 0;

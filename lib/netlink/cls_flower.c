@@ -439,6 +439,31 @@ flower_parse(struct netlink_request *req, const struct nlattr *options,
 	return 0;
 }
 
+/* A template has no more than keys. tc sends flags with it: they may say what is true anyway. */
+static int
+flower_parse_template(struct netlink_request *req, const struct nlattr *options, uint16_t protocol,
+	struct flower_match *match)
+{
+	const struct nlattr *tb[TCA_FLOWER_MAX + 1];
+	uint32_t flags;
+	int ret;
+
+	ret = netlink_parse_nested(
+		req, options, flower_policy, RTE_DIM(flower_policy), tb, TCA_FLOWER_MAX + 1);
+	if (ret != 0)
+		return ret;
+	if (tb[TCA_FLOWER_ACT] != NULL)
+		return netlink_fail(req, -EINVAL, tb[TCA_FLOWER_ACT],
+			"TCA_FLOWER_ACT: a template has no actions");
+	if (tb[TCA_FLOWER_CLASSID] != NULL)
+		return netlink_fail(req, -EINVAL, tb[TCA_FLOWER_CLASSID],
+			"TCA_FLOWER_CLASSID: a template has no class");
+	if (tb[TCA_FLOWER_FLAGS] != NULL &&
+		(ret = tc_filter_flags_parse(req, tb[TCA_FLOWER_FLAGS], &flags)) != 0)
+		return ret;
+	return parse_match(req, tb, protocol, match);
+}
+
 /* Dumping. */
 
 static bool
@@ -554,6 +579,8 @@ static struct netlink_filter_kind flower_kind = {
 	.parse = flower_parse,
 	.put = flower_put,
 	.put_terse = flower_put_terse,
+	.parse_template = flower_parse_template,
+	.put_template = put_match,
 };
 
 static void __attribute__((constructor)) flower_register(void)

@@ -252,6 +252,14 @@ struct netlink_filter_kind {
 		const struct classifier_rule *rule);
 	/* Flags and actions without their parameters. NULL: such dumps are refused, as by Linux. */
 	void (*put_terse)(struct netlink_put *put, const struct classifier_rule *rule);
+	/*
+	 * TCA_OPTIONS of a chain's template -> `match` (zeroed), and back. `protocol` is the one
+	 * that the message's header says. NULL: there are no templates of this kind.
+	 */
+	int (*parse_template)(struct netlink_request *req, const struct nlattr *options,
+		uint16_t protocol, struct flower_match *match);
+	void (*put_template)(struct netlink_server *server, struct netlink_put *put,
+		const struct flower_match *match);
 	STAILQ_ENTRY(netlink_filter_kind) next;
 };
 void netlink_filter_kind_register(struct netlink_filter_kind *kind);

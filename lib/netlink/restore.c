@@ -270,7 +270,7 @@ contents_fit(const struct nlmsghdr *nlh, size_t header)
 		return false;
 	if (nlh->nlmsg_type == RTM_NEWACTION)
 		return actions_fit(attr_find(at, left, TCA_ROOT_TAB));
-	if (nlh->nlmsg_type != RTM_NEWTFILTER)
+	if (nlh->nlmsg_type != RTM_NEWTFILTER && nlh->nlmsg_type != RTM_NEWCHAIN)
 		return true;
 	name = attr_find(at, left, TCA_KIND);
 	options = attr_find(at, left, TCA_OPTIONS);

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "classifier/flower.h"
 #include "netlink/save.h"
 #include "netlink/tc.h"
 
@@ -43,7 +44,8 @@ static const struct part neigh_part = { RTM_NEWNEIGH, sizeof(struct ndmsg),
 	{ NDA_DST, NDA_LLADDR, NDA_PROTOCOL } };
 static const struct part qdisc_part = { RTM_NEWQDISC, sizeof(struct tcmsg),
 	{ TCA_KIND, TCA_OPTIONS, TCA_INGRESS_BLOCK, TCA_EGRESS_BLOCK } };
-static const struct part chain_part = { RTM_NEWCHAIN, sizeof(struct tcmsg), { TCA_CHAIN } };
+static const struct part chain_part = { RTM_NEWCHAIN, sizeof(struct tcmsg),
+	{ TCA_CHAIN, TCA_KIND, TCA_OPTIONS } };
 static const struct part action_part = { RTM_NEWACTION, sizeof(struct tcamsg), { TCA_ROOT_TAB } };
 static const struct part filter_part = { RTM_NEWTFILTER, sizeof(struct tcmsg),
 	{ TCA_KIND, TCA_CHAIN, TCA_OPTIONS } };
@@ -288,15 +290,20 @@ static int
 chain_each(void *arg, const struct nlmsghdr *nlh)
 {
 	struct saver *s = arg;
-	const struct nlattr *index = attr_find(nlh, sizeof(struct tcmsg), TCA_CHAIN);
+	const struct nlattr *attr = attr_find(nlh, sizeof(struct tcmsg), TCA_CHAIN);
+	uint32_t index = mnl_attr_get_u32(attr);
+	const struct flower_match *template = classifier_chain_template(s->at->block, index);
 	struct nlmsghdr *to;
 	struct tcmsg *tcm;
 
-	if (!classifier_chain_explicit(s->at->block, mnl_attr_get_u32(index)))
+	if (!classifier_chain_explicit(s->at->block, index))
 		return 0;
 	to = keep(s, nlh, &chain_part);
 	tcm = mnl_nlmsg_get_payload(to);
 	tcm->tcm_parent = s->at->parent; /* a dump names the qdisc alone, as Linux's does */
+	/* nor the type of a template's outer tag */
+	if (template != NULL)
+		tcm->tcm_info = template->key.vlan_tpid;
 	return write_message(s, to);
 }
 

@@ -61,6 +61,11 @@ RULES = [
     # chains: made, with and without rules, and made by rules
     "chain add dev p0 ingress chain 5",
     "chain add dev p0 ingress chain 6",
+    # templates: with a rule, of two tags
+    "chain add dev p0 egress chain 8 protocol ip flower dst_ip 0.0.0.0/16 ip_proto tcp src_port 1",
+    "filter add dev p0 egress chain 8 pref 1 protocol ip flower dst_ip 10.0.0.0/8 action pass",
+    "chain add dev p1 ingress chain 9 protocol 802.1ad flower vlan_id 1 vlan_ethtype 802.1q cvlan_id 1 "
+    "cvlan_ethtype ip src_ip 0.0.0.0/8",
     "filter add dev p0 ingress chain 6 pref 2 protocol ip flower ip_proto tcp dst_port 80 "
     "action goto chain 77",
     "filter add dev p0 ingress chain 77 pref 1 matchall action gact index 7",

@@ -163,6 +163,10 @@ def seeds():
     yield "flush", message(DELACTION, ACK | 0x100, struct.pack("<I", 0) +
                            nla(1, nla(1, text(1, "gact"))))
     yield "chain", message(NEWCHAIN, new, tcm(1, INGRESS) + u32(11, 7))
+    yield "template", message(NEWQDISC, new, clsact) + \
+        message(NEWCHAIN, new, tcm(1, INGRESS, 0, ETH_IP) + text(1, "flower") + u32(11, 5) +
+                nla(2, nla(8, b"\x08\0") + nla(10, bytes(4)) + nla(11, b"\xff\xff\0\0") + u32(22, 0)), 2) + \
+        message(NEWTFILTER, new, flower() + u32(11, 5), 3) + message(GETCHAIN, DUMP, tcm(1, INGRESS), 4)
     yield "chains", message(GETCHAIN, DUMP, tcm(1, INGRESS))
     yield "no_chain", message(DELCHAIN, ACK, tcm(1, INGRESS) + u32(11, 7))
     for i in range(8):

@@ -10,11 +10,14 @@ come in at p0. Lines of a file that begin with `#:` say what is special about it
     #: unordered WHY        frames that leave a port are compared without their order
     #: without SORT WHY     frames of a sort of traffic.py's are left out
 
+Chains' templates are compared by what they refuse and what tc shows of them.
+
 Besides there are files of random rules (random_tc.py), MILLRACE_TC_RANDOM of them, in which lines may be
 refused: then by both.
 """
 
 import collections
+import json
 import os
 import pathlib
 import re
@@ -184,6 +187,78 @@ def test_random(kernel, directory, seed):
     linux = through_kernel(kernel, rules, sent)
     found = list(differences(linux, through_millrace(directory, rules, sent), True, True))
     assert not found, "\n" + "\n".join(found) + "\n" + rules
+
+
+# Chains with templates, and rules of which they take some.
+TEMPLATES = """\
+qdisc add dev p0 clsact
+chain add dev p0 ingress chain 1 protocol ip flower
+chain add dev p0 ingress chain 1 protocol ip matchall
+chain add dev p0 ingress chain 1 protocol ip flower dst_ip 0.0.0.0/16
+chain add dev p0 ingress chain 1 protocol ip flower dst_ip 0.0.0.0/16
+filter add dev p0 ingress chain 1 protocol ip pref 1 matchall action drop
+filter add dev p0 ingress chain 1 protocol ip pref 1 flower dst_ip 198.51.0.0/16 action drop
+filter add dev p0 ingress chain 1 protocol ip pref 1 flower dst_ip 198.0.0.0/8 action drop
+filter add dev p0 ingress chain 1 protocol ip pref 1 flower dst_ip 198.51.100.0/24 action drop
+filter add dev p0 ingress chain 1 protocol ip pref 1 flower src_ip 198.51.0.0/16 action drop
+filter add dev p0 ingress chain 1 protocol ip pref 2 flower dst_ip 198.51.0.0/16 ip_proto tcp action drop
+filter add dev p0 ingress chain 1 protocol ip pref 2 flower dst_mac 02:00:00:00:00:01 action drop
+filter add dev p0 ingress chain 1 protocol ipv6 pref 3 flower src_ip 2001:db8::/32 action drop
+filter add dev p0 ingress chain 1 protocol ipv6 pref 3 flower src_ip 0:0:ff00::/40 action drop
+filter add dev p0 ingress chain 1 protocol all pref 4 flower action drop
+filter add dev p0 ingress chain 1 protocol arp pref 5 flower arp_tip 198.51.0.0/16 action drop
+filter add dev p0 ingress chain 1 protocol 802.1q pref 6 flower vlan_id 5 action drop
+chain add dev p0 ingress chain 2 protocol ip flower ip_proto tcp dst_port 1-9 tcp_flags 0/2 ip_ttl 0 ip_tos 0/0xfc
+filter add dev p0 ingress chain 2 protocol ip pref 1 flower ip_proto tcp dst_port 100-1000 action drop
+filter add dev p0 ingress chain 2 protocol ip pref 2 flower ip_proto udp dst_port 53 action drop
+filter add dev p0 ingress chain 2 protocol ip pref 3 flower ip_proto udp src_port 53-54 action drop
+filter add dev p0 ingress chain 2 protocol ip pref 4 flower ip_proto tcp tcp_flags 2/2 ip_ttl 7 action drop
+filter add dev p0 ingress chain 2 protocol ip pref 5 flower ip_proto tcp tcp_flags 6/6 action drop
+filter add dev p0 ingress chain 2 protocol ip pref 6 flower ip_tos 8/8 action drop
+filter add dev p0 ingress chain 2 protocol ip pref 7 flower ip_tos 8 action drop
+filter add dev p0 ingress chain 2 protocol ip pref 8 flower ip_proto tcp src_ip 0.0.0.0/0 action drop
+filter add dev p0 ingress chain 2 protocol ip pref 9 flower indev p0 action drop
+chain add dev p0 ingress chain 3 protocol 802.1q flower vlan_id 1 vlan_ethtype 802.1q cvlan_id 1 cvlan_ethtype ip
+filter add dev p0 ingress chain 3 protocol 802.1q pref 1 flower vlan_id 9 action drop
+filter add dev p0 ingress chain 3 protocol 802.1q pref 2 flower vlan_prio 3 action drop
+filter add dev p0 ingress chain 3 protocol 802.1q pref 3 flower vlan_id 9 vlan_ethtype ip action drop
+filter add dev p0 ingress chain 3 protocol 802.1ad pref 4 flower vlan_id 9 vlan_ethtype 802.1q cvlan_id 7 action drop
+filter add dev p0 ingress chain 3 protocol 802.1ad pref 5 flower vlan_id 9 vlan_ethtype 802.1q cvlan_prio 7 action drop
+filter add dev p0 ingress chain 3 protocol ip pref 6 flower action drop
+chain add dev p0 ingress chain 4 protocol arp flower arp_tip 0.0.0.0/8 arp_sha 00:00:00:00:00:00 arp_op 1
+filter add dev p0 ingress chain 4 protocol arp pref 1 flower arp_tip 198.0.0.0/8 arp_op 2 action drop
+filter add dev p0 ingress chain 4 protocol arp pref 2 flower arp_tha 02:00:00:00:00:01 action drop
+filter add dev p0 ingress chain 4 protocol ip pref 3 flower dst_ip 198.0.0.0/8 action drop
+chain del dev p0 ingress chain 2
+filter add dev p0 ingress chain 2 protocol ip pref 1 matchall action drop
+"""
+
+
+def test_templates(kernel, directory):
+    def outcome(run):
+        loaded = run("tc -force -b -", TEMPLATES)
+        said = re.findall(r"^Error: (?:cls_\w+: )?(.*)", loaded.stderr, re.M)
+        filters = by_place(plain(json.loads(run("tc -j filter show dev p0 ingress", "").stdout)))
+        chains = sorted(json.loads(run("tc -j chain show dev p0 ingress", "").stdout), key=lambda c: c["chain"])
+        return refused_lines(loaded), said, filters, chains
+
+    try:
+        linux = outcome(lambda line, text: kernel.run(line, input=text, check=False))
+    finally:
+        kernel.run(CLEAN)
+    program = Millrace(directory, ["net_null0", "net_null1"], ["-i"], stdin=subprocess.PIPE)
+    try:
+        program.wait_ready()
+        ours = outcome(lambda line, text: program.run(*line.split(), stdin=text, check=False))
+        program.stop()
+    finally:
+        program.kill()
+        program.process.stdin.close()
+    assert len(linux[0]) > 9 and len(linux[2]) > 9
+    assert ours[0] == linux[0]
+    assert ours[2:] == linux[2:]
+    theirs = [line for line in linux[1] if "template" in line]
+    assert [line for line in ours[1] if line in theirs] == theirs
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)

@@ -589,6 +589,90 @@ flower_C1_contradictions_are_refused_by_name(void **state)
 	assert_int_equal(f->result.passed, 1);
 }
 
+/* match_ip4() with an EtherType, as tc sends it. */
+static void
+match_type_ip4(
+	struct flower_match *m, uint32_t src, uint32_t src_mask, uint32_t dst, uint32_t dst_mask)
+{
+	match_ip4(m, src, src_mask, dst, dst_mask);
+	m->key.eth_type = htons(ETH_P_IP);
+	m->mask.eth_type = FULL16;
+}
+
+static void
+flower_a_template_takes_masks_inside_it(void **state)
+{
+	struct fixture *f = *state;
+	struct flower_match m = { 0 };
+
+	match_type_ip4(&m, 0, 0, 0, 0xffff0000);
+	m.dst_ports = (struct flower_range){ 1, 2 };
+	assert_int_equal(classifier_chain_add_template(f->block, 0, &m, &f->why), 0);
+	assert_memory_equal(classifier_chain_template(f->block, 0), &m, sizeof(m));
+	/* all of it, a part, another key, another range of the same port, nothing */
+	match_type_ip4(&m, 0, 0, 0x0a010000, 0xffff0000);
+	assert_int_equal(try(f, &m), 0);
+	match_type_ip4(&m, 0, 0, 0x0a000000, 0xff000000);
+	assert_int_equal(try(f, &m), 0);
+	m.dst_ports = (struct flower_range){ 7, 9 };
+	assert_int_equal(try(f, &m), 0);
+	m = (struct flower_match){ 0 };
+	assert_int_equal(try(f, &m), 0);
+	/* IPv6 has its address where IPv4 has it, for Linux as well */
+	m.addresses = FLOWER_IPV6;
+	memset(&m.mask.a.ip6.src[4], 0xff, 2);
+	assert_int_equal(try(f, &m), 0);
+	/* a longer prefix, another field, a port, a range of the other port, ARP's words */
+	match_type_ip4(&m, 0, 0, 0x0a010100, 0xffffff00);
+	assert_int_equal(try(f, &m), -EINVAL);
+	assert_string_equal(f->why, "Mask does not fit the template");
+	match_type_ip4(&m, 0x0a010000, 0xffff0000, 0, 0);
+	assert_int_equal(try(f, &m), -EINVAL);
+	match_type_ip4(&m, 0, 0, 0, 0);
+	m.mask.dst_port = FULL16;
+	assert_int_equal(try(f, &m), -EINVAL);
+	m.mask.dst_port = 0;
+	m.src_ports = (struct flower_range){ 1, 2 };
+	assert_int_equal(try(f, &m), -EINVAL);
+	m = (struct flower_match){ .addresses = FLOWER_ARP };
+	m.mask.a.arp.tip = htonl(0xffff0000);
+	assert_int_equal(try(f, &m), -EINVAL);
+	assert_string_equal(f->why, "Mask does not fit the template");
+}
+
+static void
+flower_a_template_goes_with_its_chain(void **state)
+{
+	struct fixture *f = *state;
+	struct classifier_rule_conf all = {
+		.place = { .prio = 9, .protocol = ETH_P_ALL, .kind = CLASSIFIER_MATCHALL }
+	};
+	struct flower_match m = { 0 };
+
+	m.src_ports = (struct flower_range){ 5, 4 };
+	assert_int_equal(classifier_chain_add_template(f->block, 0, &m, &f->why), -EINVAL);
+	assert_non_null(f->why);
+	assert_false(classifier_chain_exists(f->block, 0));
+	m = (struct flower_match){ 0 };
+	match_ip4(&m, 1, FULL32, 0, 0);
+	assert_int_equal(classifier_chain_add_template(f->block, 0, &m, &f->why), 0);
+	assert_int_equal(classifier_chain_add_template(f->block, 0, &m, &f->why), -EEXIST);
+	put_udp4(f, 1, 2, 3, 4);
+	assert_int_equal(set_rule(f, &all, CLASSIFIER_CREATE, TC_ACT_SHOT, NULL), -EINVAL);
+	assert_string_equal(f->why, "Chain template is set to a different filter kind");
+	run(f);
+	assert_int_equal(f->result.passed, 1);
+	assert_int_equal(try(f, &m), 0);
+	run(f);
+	assert_int_equal(f->result.dropped[CLASSIFIER_DROP_SHOT], 1);
+	/* It outlives its last rule, not its chain. */
+	assert_int_equal(classifier_flush(f->block, 0, 0, 0, &f->why), 0);
+	assert_non_null(classifier_chain_template(f->block, 0));
+	assert_int_equal(classifier_chain_del(f->block, 0, &f->why), 0);
+	assert_null(classifier_chain_template(f->block, 0));
+	assert_int_equal(set_rule(f, &all, CLASSIFIER_CREATE, TC_ACT_OK, NULL), 0);
+}
+
 static void
 flower_C1_the_same_key_twice_is_refused(void **state)
 {
@@ -957,6 +1041,8 @@ main(void)
 		FIXTURE_TEST(flower_masks_in_the_order_they_came),
 		FIXTURE_TEST(flower_continue_leaves_the_priority),
 		FIXTURE_TEST(flower_C1_contradictions_are_refused_by_name),
+		FIXTURE_TEST(flower_a_template_takes_masks_inside_it),
+		FIXTURE_TEST(flower_a_template_goes_with_its_chain),
 		FIXTURE_TEST(flower_C1_the_same_key_twice_is_refused),
 		FIXTURE_TEST(flower_C2_no_match_is_no_rule),
 		FIXTURE_TEST(flower_C3_last_of_a_mask_goes_while_another_comes),

@@ -145,6 +145,23 @@ new_flower(struct families *f, void *buf)
 }
 
 static struct nlmsghdr *
+new_template(struct families *f, void *buf)
+{
+	struct nlmsghdr *nlh = filter_message(f, buf, RTM_NEWCHAIN, NEW, 0);
+	struct nlattr *options;
+
+	mnl_attr_put_strz(nlh, TCA_KIND, "flower");
+	mnl_attr_put_u32(nlh, TCA_CHAIN, 6);
+	options = nest(nlh, TCA_OPTIONS);
+	mnl_attr_put_u32(nlh, TCA_FLOWER_FLAGS, 0);
+	mnl_attr_put_u16(nlh, TCA_FLOWER_KEY_ETH_TYPE, htons(0x0800));
+	mnl_attr_put_u32(nlh, TCA_FLOWER_KEY_IPV4_SRC, 0);
+	mnl_attr_put_u32(nlh, TCA_FLOWER_KEY_IPV4_SRC_MASK, htonl(0xffffff00));
+	mnl_attr_nest_end(nlh, options);
+	return nlh;
+}
+
+static struct nlmsghdr *
 new_actions(struct families *f, void *buf)
 {
 	struct nlmsghdr *nlh = families_message(f, buf, RTM_NEWACTION, NEW, sizeof(struct tcamsg));
@@ -567,6 +584,13 @@ mutants_flower(void **state)
 }
 
 static void
+mutants_template(void **state)
+{
+	(void)state;
+	mutate_then_accept(new_template, sizeof(struct tcmsg), 0);
+}
+
+static void
 mutants_actions(void **state)
 {
 	(void)state;
@@ -884,6 +908,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mutants_filter),
 		cmocka_unit_test(mutants_flower),
+		cmocka_unit_test(mutants_template),
 		cmocka_unit_test(mutants_actions),
 		cmocka_unit_test(mutants_kinds),
 		cmocka_unit_test(mutants_del_action),

@@ -442,10 +442,47 @@ filter_chains(void **state)
 	RUN(0, "tc chain del dev p0 ingress chain 11");
 	RUN(2, "tc chain get dev p0 ingress chain 11");
 	OUT_HAS("Cannot find specified filter chain");
-	RUN(2, "tc chain add dev p0 ingress chain 12 flower");
-	OUT_HAS("TCA_KIND is not supported");
 	RUN(255, "tc actions add action gact goto chain 3 index 9");
 	OUT_HAS("can't goto NULL proto/chain");
+	families_destroy(f);
+}
+
+static void
+chain_templates(void **state)
+{
+	struct families *f = begin();
+
+	(void)state;
+	RUN(0, "tc qdisc add dev p0 clsact");
+	RUN(2, "tc chain add dev p0 ingress chain 5 protocol ip flower action drop");
+	OUT_HAS("TCA_FLOWER_ACT: a template has no actions");
+	RUN(2, "tc chain add dev p0 ingress chain 5 protocol ip flower classid 1:1");
+	OUT_HAS("TCA_FLOWER_CLASSID: a template has no class");
+	RUN(2, "tc chain add dev p0 ingress chain 5 protocol ip matchall");
+	OUT_HAS("Chain templates are not supported with specified classifier");
+	RUN(0, "tc chain show dev p0 ingress");
+	OUT_IS("");
+	RUN(0, "tc chain add dev p0 ingress chain 5 protocol ip flower dst_ip 0.0.0.0/16");
+	RUN(0, "tc chain show dev p0 ingress");
+	OUT_IS("chain parent ffff: flower chain 5 \n  eth_type ipv4\n  dst_ip 0.0.0.0/16\n");
+	RUN(0, "tc chain get dev p0 ingress chain 5");
+	OUT_HAS("flower chain 5 \n  eth_type ipv4\n  dst_ip 0.0.0.0/16");
+	RUN(2, "tc chain del dev p0 ingress chain 5 protocol ip flower dst_ip 0.0.0.0/16");
+	OUT_HAS("a chain is named by its index alone");
+	RUN(2, "tc filter add dev p0 ingress chain 5 protocol ip matchall action drop");
+	OUT_HAS("Chain template is set to a different filter kind");
+	RUN(2,
+		"tc filter add dev p0 ingress chain 5 protocol ip flower dst_ip 10.1.2.0/24 action "
+		"drop");
+	OUT_HAS("Mask does not fit the template");
+	RUN(2, "tc filter add dev p0 ingress chain 5 protocol ip flower src_ip 10.1.0.0/16");
+	OUT_HAS("Mask does not fit the template");
+	RUN(0, "tc filter show dev p0 ingress");
+	OUT_IS("");
+	RUN(0, "tc filter add dev p0 ingress chain 5 protocol ip flower dst_ip 10.1.0.0/16");
+	RUN(0, "tc filter add dev p0 ingress chain 5 protocol ip flower dst_ip 10.0.0.0/8");
+	RUN(0, "tc chain del dev p0 ingress chain 5");
+	RUN(0, "tc filter add dev p0 ingress chain 5 protocol ip matchall action drop");
 	families_destroy(f);
 }
 
@@ -669,6 +706,8 @@ monitor(void **state)
 		"sh -c '"
 		"tc monitor > $FILE & sleep 2; "
 		"tc qdisc add dev p0 clsact; "
+		"tc chain add dev p0 ingress chain 8 protocol ip flower ip_proto udp; "
+		"tc chain del dev p0 ingress chain 8; "
 		"tc filter add dev p0 ingress prio 1 protocol all matchall action drop; "
 		"tc filter del dev p0 ingress prio 1 protocol all handle 1 matchall; "
 		"tc actions add action pass index 9; "
@@ -677,6 +716,10 @@ monitor(void **state)
 		"tc qdisc add dev p0 root pfifo limit 3; "
 		"sleep 1; kill $!; wait; cat $FILE; rm $FILE'");
 	OUT_HAS("qdisc clsact ffff: dev p0 parent ffff:fff1");
+	OUT_HAS("added chain dev p0 parent ffff: flower chain 8 \n  eth_type ipv4\n  ip_proto "
+		"udp\n");
+	OUT_HAS("deleted chain dev p0 parent ffff: flower chain 8 \n  eth_type ipv4\n  ip_proto "
+		"udp");
 	OUT_HAS("added filter dev p0 ingress protocol all pref 1 matchall chain 0 handle 0x1");
 	OUT_HAS("deleted filter dev p0 ingress protocol all pref 1 matchall chain 0 handle 0x1");
 	OUT_HAS("index 1 ref 1 bind 1");
@@ -724,6 +767,7 @@ main(void)
 		cmocka_unit_test(flower),
 		cmocka_unit_test(filter_prio),
 		cmocka_unit_test(filter_chains),
+		cmocka_unit_test(chain_templates),
 		cmocka_unit_test(shared_blocks),
 		cmocka_unit_test(filter_offload_flags),
 		cmocka_unit_test(actions),
