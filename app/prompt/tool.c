@@ -159,6 +159,9 @@ tool_run(struct app *a, const char *line)
 	argv[2] = a->ctl_path;
 	if ((n = split(text, argv + 3, WORDS_MAX)) < 0) {
 		prompt_fail("a quote is not closed, or the line has more than %d words", WORDS_MAX);
+	} else if (n == 1) {
+		prompt_fail("%s needs to be told what to do, as in: %s", argv[3],
+			strcmp(argv[3], "tc") == 0 ? "tc qdisc show" : "ip link show");
 	} else {
 		argv[3 + n] = NULL;
 		find_exec(path);
@@ -186,6 +189,17 @@ tool_parsed(void *parsed, struct cmdline *cl, void *data)
 	tool_run(&app, line);
 }
 
+/* The tool's name alone, for which a multi string does not stand. */
+static void
+tool_alone_parsed(void *parsed, struct cmdline *cl, void *data)
+{
+	const struct tool_result *r = parsed;
+
+	(void)cl;
+	(void)data;
+	tool_run(&app, r->tool);
+}
+
 static cmdline_parse_token_string_t tool_name =
 	TOKEN_STRING_INITIALIZER(struct tool_result, tool, "tc#ip");
 static cmdline_parse_token_string_t tool_rest =
@@ -197,3 +211,10 @@ static cmdline_parse_inst_t tool = {
 		(cmdline_parse_token_hdr_t *)&tool_rest, NULL },
 };
 PROMPT_REGISTER(tool);
+
+static cmdline_parse_inst_t tool_alone = {
+	.f = tool_alone_parsed,
+	.help_str = "tc|ip: says what to write after it",
+	.tokens = { (cmdline_parse_token_hdr_t *)&tool_name, NULL },
+};
+PROMPT_REGISTER(tool_alone);

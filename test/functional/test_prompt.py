@@ -59,6 +59,14 @@ def test_errors_stand_before_the_next_prompt(terminal):
         'Cannot find device "p9"\ntc exited with status 1\n')
 
 
+def test_a_tool_alone_says_what_is_missing(terminal, directory):
+    assert terminal.say("tc") == "tc needs to be told what to do, as in: tc qdisc show\n"
+    assert terminal.say(" ip # ") == "ip needs to be told what to do, as in: ip link show\n"
+    (directory / "tool.cmd").write_text("tc\n")
+    assert "tool.cmd:1: tc needs to be told what to do, as in: tc qdisc show\n" in terminal.say(
+        f"load {directory / 'tool.cmd'}")
+
+
 def test_hints_for_testpmd_commands(terminal):
     assert terminal.say("csum set ip hw 0").startswith(
         "command not found: csum set ip hw 0; here: checksums are a tc action")
