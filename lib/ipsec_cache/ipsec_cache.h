@@ -309,7 +309,10 @@ int ipsec_cache_sa_expire(struct ipsec_cache *ic, const struct ipsec_cache_sa_id
 /* When EVENT_AE comes: packets, and tenths of a second. 0, -ESRCH. */
 int ipsec_cache_sa_thresholds(struct ipsec_cache *ic, const struct ipsec_cache_sa_id *id,
 	uint32_t maxdiff, uint32_t maxage);
-/* A larval SA with an SPI of [min, max] that is free; *sa. 0, -ENOENT (none free), -EINVAL... */
+/*
+ * A larval SA with an SPI of [min, max] that is free; *sa. In any mode, as in Linux: the SA that
+ * completes it says its own. 0, -ENOENT (none free), -EINVAL...
+ */
 int ipsec_cache_sa_alloc_spi(struct ipsec_cache *ic, const struct xfrm_userspi_info *info,
 	const struct xfrm_mark *mark, uint32_t if_id, struct ipsec_cache_sa **sa, const char **why);
 struct ipsec_cache_sa *

@@ -666,8 +666,9 @@ check_spi_request(const struct xfrm_userspi_info *info, const char **why)
 	if (info->info.id.proto != IPPROTO_ESP)
 		return ipsec_refuse(-EOPNOTSUPP, why,
 			"Only ESP has SPIs here: AH and IPComp are not supported yet");
-	if (info->info.mode != XFRM_MODE_TUNNEL)
-		return ipsec_refuse(-EOPNOTSUPP, why, "Only tunnel mode is supported yet");
+	/* whether it is a mode that SAs can have here is said when the SA is completed */
+	if (info->info.mode >= XFRM_MODE_MAX)
+		return ipsec_refuse(-EINVAL, why, "There is no such mode");
 	if (info->min > info->max)
 		return ipsec_refuse(-EINVAL, why, "The lowest SPI asked for is above the highest");
 	if (info->min < 256)

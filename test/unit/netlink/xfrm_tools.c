@@ -203,6 +203,32 @@ state_update(void **state)
 	families_destroy(f);
 }
 
+/* Without `mode` ip says transport. What completes it decides. */
+static void
+state_allocspi_in_any_mode(void **state)
+{
+	struct families *f = begin();
+
+	(void)state;
+	RUN(0, "ip xfrm state allocspi " ENDS "proto esp reqid 9 min 0x2000 max 0x2000");
+	OUT_HAS("proto esp spi 0x00002000 reqid 9 mode transport");
+	RUN(0, "ip xfrm state allocspi " ENDS "proto esp mode beet min 0x2001 max 0x2001");
+	OUT_HAS("mode beet");
+	RUN(2,
+		"ip xfrm state update " ENDS "proto esp spi 0x2000 mode transport reqid 9 "
+		"aead 'rfc4106(gcm(aes))' " KEY " 128");
+	OUT_HAS("Transport mode is not supported yet");
+	RUN(0, "ip xfrm state list reqid 9");
+	OUT_HAS("mode transport");
+	RUN(0, "ip xfrm state update " ESP "0x2000 reqid 9" AEAD);
+	RUN(0, "ip xfrm state list reqid 9");
+	OUT_HAS("mode tunnel");
+	OUT_HAS("aead rfc4106");
+	RUN(0, "ip xfrm state count");
+	OUT_IS("\t SAD count 2\n");
+	families_destroy(f);
+}
+
 static void
 state_allocspi(void **state)
 {
@@ -223,8 +249,6 @@ state_allocspi(void **state)
 	OUT_HAS("spi 0x00002001");
 	RUN(2, "ip xfrm state allocspi " ENDS "proto esp mode tunnel min 1 max 0x2000");
 	OUT_HAS("SPIs 0 to 255 are reserved");
-	RUN(2, "ip xfrm state allocspi " ENDS "proto esp mode transport min 0x100 max 0x200");
-	OUT_HAS("Only tunnel mode is supported yet");
 	RUN(2, "ip xfrm state allocspi " ENDS "proto ah mode tunnel min 0x100 max 0x200");
 	OUT_HAS("Only ESP has SPIs here");
 	/* taken: by add not, by update once */
@@ -429,6 +453,7 @@ main(void)
 		cmocka_unit_test(state_refused),
 		cmocka_unit_test(state_update),
 		cmocka_unit_test(state_allocspi),
+		cmocka_unit_test(state_allocspi_in_any_mode),
 		cmocka_unit_test(policy_words),
 		cmocka_unit_test(policy_refused),
 		cmocka_unit_test(policy_default),
