@@ -11,12 +11,19 @@
 
 #include "rcu/rcu.h"
 
+/*
+ * One list in the order of deferring. From its head: objects that may be freed, objects that wait
+ * for `token`, objects that no token covers yet.
+ */
 struct rcu {
 	struct rte_rcu_qsbr *qsbr;
 	struct rcu_head *first;
 	struct rcu_head **last;
 	uint64_t deferred;
 	uint64_t freed;
+	uint64_t safe; /* objects */
+	uint64_t waiting; /* objects after those */
+	uint64_t token;
 };
 
 struct rcu *
@@ -51,28 +58,42 @@ rcu_defer(struct rcu *rcu, struct rcu_head *head, rcu_free_fn fn)
 {
 	head->next = NULL;
 	head->fn = fn;
-	head->token = rte_rcu_qsbr_start(rcu->qsbr);
 	*rcu->last = head;
 	rcu->last = &head->next;
 	rcu->deferred++;
+}
+
+/* Looks for more objects that may be freed, when those known of have been. */
+static bool
+advance(struct rcu *rcu, bool wait)
+{
+	if (rcu->deferred == rcu->freed)
+		return false;
+	/* Every reader looks at the token: one for all, not one for each object. */
+	if (rcu->waiting == 0) {
+		rcu->waiting = rcu->deferred - rcu->freed;
+		rcu->token = rte_rcu_qsbr_start(rcu->qsbr);
+	}
+	if (rte_rcu_qsbr_check(rcu->qsbr, rcu->token, wait) != 1)
+		return false;
+	rcu->safe = rcu->waiting;
+	rcu->waiting = 0;
+	return true;
 }
 
 static unsigned int
 reclaim(struct rcu *rcu, unsigned int max, bool wait)
 {
 	struct rcu_head *head;
-	uint64_t safe = 0;
 	unsigned int n = 0;
 
-	while ((head = rcu->first) != NULL && (max == 0 || n < max)) {
-		/* One check covers every later object up to the same token. */
-		if (head->token > safe) {
-			if (rte_rcu_qsbr_check(rcu->qsbr, head->token, wait) != 1)
-				break;
-			safe = head->token;
-		}
+	while (rcu->safe != 0 || advance(rcu, wait)) {
+		if (max != 0 && n == max)
+			break;
+		head = rcu->first;
 		if ((rcu->first = head->next) == NULL)
 			rcu->last = &rcu->first;
+		rcu->safe--;
 		rcu->freed++;
 		head->fn(head);
 		n++;

@@ -14,12 +14,12 @@
  * waits. rcu_reclaim(), called from a timer, frees what no reader can hold any
  * more.
  *
- * Why it is safe: rcu_defer() calls rte_rcu_qsbr_start() after the object was
- * unpublished; a reader that could have loaded the old pointer loaded it
- * before its next quiescent report, so once rte_rcu_qsbr_check() says that
- * every online reader has reported at or after that token, none holds it.
- * Tokens only grow and the list is in token order, so looking at its head is
- * enough.
+ * Why it is safe: rcu_reclaim() calls rte_rcu_qsbr_start() for all that was
+ * deferred, and so unpublished, before; a reader that could have loaded an old
+ * pointer loaded it before its next quiescent report, so once
+ * rte_rcu_qsbr_check() says that every online reader has reported at or after
+ * that token, none holds it. One token for all of them, for readers look at it
+ * in every loop: a new one takes its cache line from each of them.
  *
  * Thread safety: one writer thread calls everything here. Readers call only
  * rte_rcu_qsbr_quiescent(), _online() and _offline() of the qsbr they share.
@@ -37,7 +37,6 @@ typedef void (*rcu_free_fn)(struct rcu_head *head);
 /* One deferred object. A member of the object; needs no initialisation. */
 struct rcu_head {
 	struct rcu_head *next;
-	uint64_t token;
 	rcu_free_fn fn;
 };
 
@@ -55,14 +54,16 @@ struct rcu *rcu_create(struct rte_rcu_qsbr *qsbr);
 void rcu_destroy(struct rcu *rcu);
 
 /*
- * Has fn(head) called after a grace period. The object must not be reachable
- * for new readers when this is called. Never fails, never waits.
+ * Has fn(head) called after a grace period, which the next rcu_reclaim() begins
+ * or a later one, if it finds that others still wait for theirs. The object must
+ * not be reachable for new readers when this is called. Never fails, never waits.
  */
 void rcu_defer(struct rcu *rcu, struct rcu_head *head, rcu_free_fn fn);
 
 /*
- * Frees at most `max` objects (0: no bound) whose grace period is over. An fn
- * may call rcu_defer(). Returns how many were freed. Never waits.
+ * Frees at most `max` objects (0: no bound) whose grace period is over, in the
+ * order in which they were deferred, and begins that of the others. An fn may
+ * call rcu_defer(). Returns how many were freed. Never waits.
  */
 unsigned int rcu_reclaim(struct rcu *rcu, unsigned int max);
 

@@ -158,6 +158,31 @@ rcu_C6_unbounded_and_in_order(void **state)
 	assert_int_equal(rcu_deferred(f->rcu), n);
 }
 
+/* Each new token costs every reader a cache line: a thousand objects take one. */
+static void
+rcu_objects_deferred_together_share_a_token(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t before = f->qsbr->token;
+
+	reader_comes(f, 0);
+	for (unsigned int i = 1; i <= 1000; i++)
+		defer(f, i, 0);
+	assert_int_equal(rcu_reclaim(f->rcu, 0), 0);
+	/* While those wait, later ones do too, without another token. */
+	for (unsigned int i = 1001; i <= 2000; i++) {
+		defer(f, i, 0);
+		assert_int_equal(rcu_reclaim(f->rcu, 0), 0);
+	}
+	assert_int_equal(f->qsbr->token, before + 1);
+	rte_rcu_qsbr_quiescent(f->qsbr, 0);
+	assert_int_equal(rcu_reclaim(f->rcu, 0), 1000);
+	assert_int_equal(f->qsbr->token, before + 2);
+	rte_rcu_qsbr_quiescent(f->qsbr, 0);
+	assert_int_equal(rcu_reclaim(f->rcu, 0), 1000);
+	assert_false(f->disorder);
+}
+
 static void
 rcu_a_function_may_defer_again(void **state)
 {
@@ -165,6 +190,7 @@ rcu_a_function_may_defer_again(void **state)
 
 	reader_comes(f, 0);
 	defer(f, 1, 2);
+	assert_int_equal(rcu_reclaim(f->rcu, 0), 0);
 	for (unsigned int round = 0; round < 2; round++) {
 		rte_rcu_qsbr_quiescent(f->qsbr, 0);
 		assert_int_equal(rcu_reclaim(f->rcu, 0), 1);
@@ -208,6 +234,7 @@ main(void)
 		T(rcu_a_report_before_the_defer_frees_nothing),
 		T(rcu_an_offline_reader_holds_nothing_up),
 		T(rcu_C6_unbounded_and_in_order),
+		T(rcu_objects_deferred_together_share_a_token),
 		T(rcu_a_function_may_defer_again),
 		T(rcu_barrier_and_destroy_leave_nothing),
 		T(rcu_refuses_no_qsbr),
