@@ -31,18 +31,20 @@ show_cache(const struct app *a)
 }
 
 static void
-show_sa(const struct ipsec_cache_sa *sa)
+show_sa(const struct app *a, const struct ipsec_cache_sa *sa)
 {
 	struct ipsec_cache_sa_spec spec;
 	char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
-	const char *why_not = "", *backend = ipsec_cache_sa_backend(sa, &why_not);
+	struct ipsec_cache_backend backend;
 
+	ipsec_cache_sa_backend(a->ipsec, sa, &backend);
 	ipsec_cache_sa_describe(sa, &spec);
 	inet_ntop(spec.info.family, &spec.info.saddr, from, sizeof(from));
 	inet_ntop(spec.info.family, &spec.info.id.daddr, to, sizeof(to));
 	printf("  0x%08x  %s -> %s  %s%s%s  packets %" PRIu64 "  bytes %" PRIu64
 	       "  replayed %u  bad ICV %u\n",
-		ntohl(spec.info.id.spi), from, to, backend, why_not[0] != '\0' ? ": " : "", why_not,
+		ntohl(spec.info.id.spi), from, to, backend.name,
+		backend.why_not[0] != '\0' ? ": " : "", backend.why_not,
 		(uint64_t)spec.info.curlft.packets, (uint64_t)spec.info.curlft.bytes,
 		spec.info.stats.replay, spec.info.stats.integrity_failed);
 	explicit_bzero(&spec, sizeof(spec));
@@ -57,7 +59,7 @@ show_sas(const struct app *a)
 	if (ipsec_cache_sa_count(a->ipsec) == 0)
 		printf("  no SA\n");
 	while ((sa = ipsec_cache_sa_next(a->ipsec, &after)) != NULL)
-		show_sa(sa);
+		show_sa(a, sa);
 }
 
 struct ipsec_result {

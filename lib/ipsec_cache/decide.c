@@ -13,7 +13,9 @@
 
 #include <rte_jhash.h>
 
+#include "ipsec_cache/rt.h"
 #include "ipsec_cache/selector.h"
+#include "ipsec_cache/session.h"
 #include "ipsec_cache/spd.h"
 
 static void
@@ -91,6 +93,16 @@ check_in(const struct ipsec_cache *ic, uint8_t dir, const struct ipsec_flow *flo
 	return false;
 }
 
+/* The session of the device that a packet leaves by, if that has one. */
+static struct ipsec_session *
+session_for(const struct ipsec_cache_rt *rt, const struct ipsec_cache_hop *outer)
+{
+	/* acquire: what a session was made with is seen with it */
+	struct ipsec_session *s = atomic_load_explicit(&rt->session, memory_order_acquire);
+
+	return s != NULL && !s->in && s->ifindex == outer->ifindex && !outer->waits ? s : NULL;
+}
+
 /* Is it to be protected on its way out? d: as it then has to be. */
 static void
 check_out(struct ipsec_cache *ic, unsigned int worker, const struct ipsec_flow *flow,
@@ -141,6 +153,7 @@ check_out(struct ipsec_cache *ic, unsigned int worker, const struct ipsec_flow *
 	}
 	d->action = IPSEC_CACHE_PROTECT;
 	d->rt = rt;
+	d->session = session_for(rt, &outer);
 	d->hop = outer.hop;
 	d->mtu = ipsec_rt_mtu(rt, outer.mtu);
 }

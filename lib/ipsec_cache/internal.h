@@ -14,6 +14,7 @@
 struct ipsec_sad; /* sad.c: SAs, by id and in order */
 struct ipsec_spd; /* spd.c: policies, by what they select */
 struct ipsec_acquires; /* acquire.c */
+struct ipsec_devices; /* device.c */
 
 /* Which fields of a flow any policy or SA selector looks at. */
 #define IPSEC_USES_PORTS 0x1
@@ -26,6 +27,7 @@ struct ipsec_cache {
 	struct ipsec_sad *sad;
 	struct ipsec_spd *spd;
 	struct ipsec_acquires *acquires;
+	struct ipsec_devices *devices;
 	struct ipsec_cache_worker **workers;
 	struct ipsec_ciphers *ciphers; /* cipher.h; worker.c makes it */
 	struct ipsec_vault *vault; /* vault.h: memory with keys; likewise */
@@ -35,6 +37,8 @@ struct ipsec_cache {
 	uint64_t now_ms; /* of the last tick, since the first one */
 	uint64_t ticked_ms; /* of the last tick, by the caller's clock; 0: none came yet */
 	uint64_t next_serial; /* of SAs and policies: their order; never 0 */
+	uint64_t fallbacks;
+	char why[200]; /* the last sentence that had to be put together */
 	uint32_t users[IPSEC_USES_BITS]; /* policies and SAs that look at each field of `uses` */
 	/* Workers read these. */
 	_Atomic uint64_t epoch __rte_cache_aligned;

@@ -11,7 +11,8 @@
 
 #include <rte_errno.h>
 
-#include "ipsec_cache/internal.h"
+#include "ipsec_cache/device.h"
+#include "ipsec_cache/offload.h"
 
 #define SAS_MAX 131072
 #define POLICIES_MAX 65536
@@ -21,8 +22,8 @@ parts_create(struct ipsec_cache *ic)
 {
 	int err;
 
-	if ((err = ipsec_workers_create(ic)) != 0 || (err = ipsec_sad_create(ic)) != 0 ||
-		(err = ipsec_spd_create(ic)) != 0)
+	if ((err = ipsec_workers_create(ic)) != 0 || (err = ipsec_devices_create(ic)) != 0 ||
+		(err = ipsec_sad_create(ic)) != 0 || (err = ipsec_spd_create(ic)) != 0)
 		return err;
 	return ipsec_acquire_create(ic);
 }
@@ -69,6 +70,7 @@ ipsec_cache_destroy(struct ipsec_cache *ic)
 	rcu_barrier(ic->conf.rcu);
 	ipsec_acquire_destroy(ic);
 	ipsec_spd_destroy(ic);
+	ipsec_devices_destroy(ic);
 	ipsec_sad_destroy(ic);
 	ipsec_workers_destroy(ic);
 	free(ic);
@@ -118,14 +120,6 @@ ipsec_cache_invalidate(struct ipsec_cache *ic)
 }
 
 void
-ipsec_cache_dev_gone(struct ipsec_cache *ic, uint32_t ifindex)
-{
-	/* Decisions alone know devices, by their hops. */
-	(void)ifindex;
-	ipsec_bump(ic);
-}
-
-void
 ipsec_cache_rehome(struct ipsec_cache *ic)
 {
 	/* Relaxed: no worker runs. */
@@ -142,6 +136,7 @@ ipsec_cache_tick(struct ipsec_cache *ic, uint64_t now_ms)
 	ic->ticked_ms = now_ms;
 	atomic_store_explicit(&ic->seconds, (uint32_t)time(NULL), memory_order_relaxed);
 	ipsec_acquire_tick(ic);
+	ipsec_offload_tick(ic);
 	ipsec_sad_tick(ic);
 	ipsec_spd_tick(ic);
 }
@@ -156,6 +151,8 @@ void
 ipsec_cache_stats(const struct ipsec_cache *ic, struct ipsec_cache_stats *stats)
 {
 	ipsec_workers_stats(ic, stats);
+	ipsec_devices_stats(ic, stats);
+	stats->fallbacks = ic->fallbacks;
 }
 
 void

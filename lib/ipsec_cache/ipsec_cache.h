@@ -106,6 +106,7 @@ enum ipsec_cache_error {
 
 struct ipsec_cache;
 struct ipsec_cache_worker;
+struct ipsec_session; /* what an SA has in a device */
 struct ipsec_cache_sa; /* control SA: keys, ids, lifetimes, selectors */
 struct ipsec_cache_rt; /* run-time SA: what a packet touches */
 struct ipsec_cache_policy;
@@ -122,6 +123,16 @@ struct ipsec_cache_hop {
 	uint32_t ifindex; /* of the device it leaves by */
 	uint32_t mtu; /* bytes of layer 3 */
 	uint8_t kind; /* enum ipsec_cache_hop_kind */
+	/* Packets for it wait, its neighbour not being known: what may wait for long names no
+	 * session of a device, so the CPU protects it. */
+	bool waits;
+};
+
+/* Who does the work of SAs; see "devices" below. */
+enum ipsec_cache_offload {
+	IPSEC_CACHE_OFFLOAD_AUTO, /* the best that the port of an SA's route offers, or the CPU */
+	IPSEC_CACHE_OFFLOAD_EXPLICIT, /* what each SA asks for */
+	IPSEC_CACHE_OFFLOAD_OFF, /* the CPU; SAs that ask for more are refused */
 };
 
 struct ipsec_cache_conf {
@@ -136,10 +147,17 @@ struct ipsec_cache_conf {
 	 * instead of handing packets over to its home lcore. For peers with large windows.
 	 */
 	bool share_numbers;
+	enum ipsec_cache_offload offload;
 	void *arg;
 	/* Called by workers and the control thread: the route to dst. `hash` tells flows apart. */
 	void (*resolve)(void *arg, uint8_t family, const void *dst, uint32_t hash,
 		struct ipsec_cache_hop *hop);
+	/*
+	 * Called by the control thread: a count that grows as frames leave a device. What was
+	 * sealed when it said n is on the wire, or freed, once it says n + 2: only then a session
+	 * that frames may name goes. NULL: sealed frames are sent before quiescence is reported.
+	 */
+	uint64_t (*tx_rounds)(void *arg, uint32_t ifindex);
 };
 
 /* NULL and rte_errno: EINVAL, ENOMEM. Tables for packets are made with the first SA or policy. */
@@ -152,8 +170,6 @@ void ipsec_cache_destroy(struct ipsec_cache *ic);
  * replaced is handed to rcu_defer(). Any number of times; costs one addition.
  */
 void ipsec_cache_invalidate(struct ipsec_cache *ic);
-/* A device goes: entries and SAs let go of it at once (E5). */
-void ipsec_cache_dev_gone(struct ipsec_cache *ic, uint32_t ifindex);
 /* Forwarding begins anew with other workers: SAs find new homes. No worker runs. */
 void ipsec_cache_rehome(struct ipsec_cache *ic);
 /* Lifetimes, acquires, notifications. Call some times a second with a clock in milliseconds. */
@@ -203,6 +219,7 @@ enum ipsec_cache_action {
 struct ipsec_cache_decision {
 	struct ipsec_cache_rt *rt;
 	const void *hop; /* as resolve() gave it for the other end of the tunnel */
+	struct ipsec_session *session; /* PROTECT: of the device that does it; NULL: the CPU */
 	uint16_t mtu; /* PROTECT: bytes of the longest inner packet that then fits the route */
 	uint8_t action; /* enum ipsec_cache_action */
 	uint8_t error; /* enum ipsec_cache_error */
@@ -245,9 +262,21 @@ struct ipsec_cache_done {
 unsigned int
 ipsec_cache_poll(struct ipsec_cache_worker *w, struct ipsec_cache_done *done, unsigned int max);
 
+/*
+ * A frame that was sealed for one port and leaves by another, or is copied: the CPU does what that
+ * port's NIC was to do, in place. False: it cannot be (the SA is gone, or the NIC was to do more
+ * than encrypt): the frame is as it was, still the caller's, and must not leave.
+ */
+bool ipsec_cache_complete(struct ipsec_cache_worker *w, struct rte_mbuf *m);
+
 struct ipsec_cache_stats {
 	uint64_t hits, misses, stale, evictions; /* of decisions */
 	uint64_t in_hits, in_misses; /* of inbound SAs */
+	uint64_t completed; /* packets that the CPU protected in a device's stead */
+	uint64_t sessions; /* that devices have now for SAs */
+	uint64_t sessions_dying; /* likewise, and nobody uses any more */
+	uint64_t sessions_stuck; /* that a device would not give up */
+	uint64_t fallbacks; /* times an SA that a device was to serve went to the CPU instead */
 	uint64_t errors[IPSEC_CACHE_ERROR_MAX];
 };
 /* Sums over the workers. */
@@ -322,13 +351,50 @@ int ipsec_cache_sa_flush(struct ipsec_cache *ic, uint8_t proto);
 /* In the order they were added: the first whose number is greater than *after, which is set. */
 struct ipsec_cache_sa *ipsec_cache_sa_next(struct ipsec_cache *ic, uint64_t *after);
 void ipsec_cache_sa_describe(const struct ipsec_cache_sa *sa, struct ipsec_cache_sa_spec *spec);
-/* The name of what does its work ("cpu-gcm"), and why not something better ("" nothing is). */
-const char *ipsec_cache_sa_backend(const struct ipsec_cache_sa *sa, const char **why_not);
+/* What does an SA's work, and why not something better. */
+struct ipsec_cache_backend {
+	char name[64]; /* "cpu-gcm", "inline-crypto p0" ... */
+	char why_not[160]; /* a clause without its full stop; "": nothing is better */
+};
+void ipsec_cache_sa_backend(const struct ipsec_cache *ic, const struct ipsec_cache_sa *sa,
+	struct ipsec_cache_backend *backend);
 unsigned int ipsec_cache_sa_count(const struct ipsec_cache *ic);
 /* Of the hash table by SPI, for `ip -s xfrm state count`; 0 before the first SA. */
 unsigned int ipsec_cache_sa_buckets(const struct ipsec_cache *ic);
 /* Grows with each change of SAs or policies: dumps that were interrupted. */
 uint64_t ipsec_cache_generation(const struct ipsec_cache *ic);
+
+/* --- devices that do ESP, or a part of it (rte_security) --- */
+
+/*
+ * A port whose NIC may do the cryptography of ESP (inline crypto) or all of it (inline protocol).
+ * SAs get a session on the port that their route names, if it can do them to the last option, and
+ * not otherwise: the CPU's packets and a NIC's are the same on the wire. A session has one port;
+ * packets that leave by another are the CPU's at once, and the SA follows its route within a
+ * second. When a device fails, SAs go on in software.
+ *
+ * What is sealed for a NIC carries RTE_MBUF_F_TX_SEC_OFFLOAD and that port in m->port: it is to be
+ * sent by that port, or to be given to ipsec_cache_complete() first. What a NIC has opened carries
+ * RTE_MBUF_F_RX_SEC_OFFLOAD until ipsec_cache_open() has seen it: it is not to be sent with it.
+ */
+struct ipsec_cache_dev {
+	uint32_t ifindex; /* as resolve() names it */
+	uint16_t port_id;
+	const char *name; /* lives as long as the device: what sentences call it */
+};
+/* A port was started, with the SECURITY offloads that it has. 0; -EEXIST; -ENOTSUP: its driver has
+ * no rte_security; -ENOSPC, -ENOMEM. */
+int ipsec_cache_dev_add(struct ipsec_cache *ic, const struct ipsec_cache_dev *dev);
+/*
+ * A device goes: entries and SAs let go of it at once (E5); sessions end after a grace period and
+ * when frames have left, or in ipsec_cache_dev_stopped().
+ */
+void ipsec_cache_dev_gone(struct ipsec_cache *ic, uint32_t ifindex);
+/* A device that has gone, a grace period ago (rcu_barrier()), was stopped and is about to be
+ * closed: no session is left behind. */
+void ipsec_cache_dev_stopped(struct ipsec_cache *ic, uint32_t ifindex);
+/* RTE_ETH_EVENT_IPSEC of a port: subtype and metadata, whatever they are. Any thread. */
+void ipsec_cache_dev_event(struct ipsec_cache *ic, unsigned int subtype, uint64_t metadata);
 
 /* --- policies --- */
 

@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "ipsec_cache/offload.h"
 #include "ipsec_cache/sad.h"
 #include "ipsec_cache/selector.h"
 
@@ -115,6 +116,7 @@ look_at(struct ipsec_cache *ic, struct sad_entry *e)
 	if (e->sa.rt != NULL) {
 		tell_numbers(ic, e, &usage);
 		tell_mapping(ic, e, &usage);
+		ipsec_offload_look(ic, e);
 	}
 }
 

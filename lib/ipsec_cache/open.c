@@ -5,7 +5,8 @@
 /*
  * ESP packets to addresses of ours become the packets inside them (RFC 4303, 3.4), in passes over a
  * burst: which they are, and whose; numbers looked at, while keys are fetched ahead; texts
- * decrypted one after the other; check values, numbers, padding, inner packets.
+ * decrypted one after the other, but for those that a NIC has decrypted; check values, numbers,
+ * padding, inner packets. What a NIC that does ESP by itself has opened is looked at at once.
  */
 
 #include <linux/udp.h>
@@ -17,15 +18,15 @@
 #include <rte_prefetch.h>
 
 #include "ipsec_cache/ecn.h"
+#include "ipsec_cache/inline.h"
 #include "ipsec_cache/mbuf.h"
-#include "ipsec_cache/worker.h"
 
 #define PAD_MAX 255
 #define HEAD_ROOM 80 /* UDP, ESP, IV and the inner header behind where ESP begins, and more */
 /* What a NIC said of the outer frame. */
 #define OUTER_FLAGS \
 	(RTE_MBUF_F_RX_IP_CKSUM_MASK | RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_VLAN | \
-		RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_TX_OFFLOAD_MASK)
+		RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_TX_OFFLOAD_MASK | IPSEC_RX_FLAGS)
 
 /* Where ESP lies in a frame. */
 struct esp {
@@ -237,6 +238,30 @@ check_number(struct ipsec_cache_rt *rt, uint32_t low, uint64_t *seq)
 }
 
 /*
+ * A job whose text a NIC has looked at, and decrypted where it is right. Its check value then
+ * passes as computed. IPSEC_CACHE_ERROR_MAX: so it is.
+ */
+static enum ipsec_cache_error __rte_noinline
+believe(struct ipsec_job *job, uint64_t flags, uint64_t tag)
+{
+	struct ipsec_cache_rt *rt = job->rt;
+	const struct ipsec_session *s = atomic_load_explicit(&rt->session, memory_order_acquire);
+
+	/* No NIC was asked to, or it did so for another SA. */
+	if ((ipsec_load(&rt->by) & IPSEC_BY_INLINE) == 0 ||
+		(s != NULL && s->in && s->tagged && tag != 0 && s->id != tag))
+		return IPSEC_CACHE_ESP_DEVICE;
+	if ((flags & RTE_MBUF_F_RX_SEC_OFFLOAD_FAILED) != 0) {
+		ipsec_add(&rt->bad_icv, 1);
+		return IPSEC_CACHE_ESP_ICV;
+	}
+	if (rt->icv_len != 0)
+		memcpy(job->tag, packet_read(job->m, job->off + job->len, rt->icv_len, job->tag),
+			rt->icv_len);
+	return IPSEC_CACHE_ERROR_MAX;
+}
+
+/*
  * Makes a job of an ESP packet: its frame one that may be written, its number and lengths looked
  * at. IPSEC_CACHE_ERROR_MAX: it is one.
  */
@@ -270,10 +295,24 @@ prepare(struct ipsec_job *job, struct packet_vector *v, const struct esp *esp)
 		job->text = p + around;
 		job->icv = job->text + job->len;
 	}
+	if (unlikely((m->ol_flags & IPSEC_RX_FLAGS) != 0))
+		return believe(job, m->ol_flags, ipsec_inline_tag(m));
 	if (likely(rt->iv_len != 0))
 		memcpy(&iv, p + IPSEC_ESP_HEADER, sizeof(iv));
 	ipsec_job_nonce(job, rt, p, iv);
 	return IPSEC_CACHE_ERROR_MAX;
+}
+
+/* Its window is in a NIC, which let it through: nobody can say whether it came before. */
+static enum ipsec_cache_error __rte_noinline
+stray(const struct ipsec_cache_rt *rt)
+{
+	struct ipsec_session *s = atomic_load_explicit(&rt->session, memory_order_acquire);
+
+	if (s == NULL || rt->window.size == 0)
+		return IPSEC_CACHE_ERROR_MAX;
+	ipsec_add(&s->strays, 1);
+	return IPSEC_CACHE_ESP_DEVICE;
 }
 
 /* The check value that came with a packet is the right one; how it differs takes the same time. */
@@ -421,6 +460,22 @@ strip(struct ipsec_cache_worker *w, const struct ipsec_job *job, const struct in
 	ipsec_set_mark(w, job->rt, m);
 }
 
+/* What is inside, from job->off on, becomes the frame. */
+static inline enum ipsec_cache_error
+unwrap(struct ipsec_cache_worker *w, const struct ipsec_job *job, struct inner *in, bool tos)
+{
+	uint8_t *ip = rte_pktmbuf_mtod_offset(job->m, uint8_t *, job->off);
+	bool v4;
+
+	if (unlikely(!check_inner(ip, in)))
+		return IPSEC_CACHE_ESP_INNER;
+	v4 = in->proto == IPPROTO_IPIP;
+	if (tos && unlikely(!decapsulate_tos(job->rt, ip, v4, job->outer_tos)))
+		return IPSEC_CACHE_ESP_ECN;
+	strip(w, job, in, v4);
+	return IPSEC_CACHE_ERROR_MAX;
+}
+
 /* Number, padding, and what is inside, of a text that is as it was sent. */
 static inline enum ipsec_cache_error
 finish(struct ipsec_cache_worker *w, struct ipsec_job *job)
@@ -428,8 +483,6 @@ finish(struct ipsec_cache_worker *w, struct ipsec_job *job)
 	struct ipsec_cache_rt *rt = job->rt;
 	enum ipsec_window_verdict verdict;
 	struct inner in;
-	uint8_t *ip;
-	bool v4;
 
 	if (unlikely(!icv_right(job))) {
 		ipsec_add(&rt->bad_icv, 1);
@@ -451,14 +504,124 @@ finish(struct ipsec_cache_worker *w, struct ipsec_job *job)
 	ipsec_rt_count(rt, 1, in.len, w->seconds);
 	if (unlikely(in.proto == IPPROTO_NONE))
 		return IPSEC_CACHE_ESP_DUMMY;
-	ip = rte_pktmbuf_mtod_offset(job->m, uint8_t *, job->off);
-	if (unlikely(!check_inner(ip, &in)))
+	return unwrap(w, job, &in, true);
+}
+
+/* --- what a NIC that does ESP by itself has opened --- */
+
+/* The packet that was inside, as a job: behind its Ethernet header. False: it is none. */
+static bool
+look_whole(struct packet_vector *v, unsigned int i, struct ipsec_job *job, struct inner *in)
+{
+	const struct packet_view *view = &v->views[i];
+	struct rte_mbuf *m = v->pkts[i];
+	const uint8_t *ip;
+	uint8_t buf;
+
+	if ((view->flags & PACKET_F_L3) != 0)
+		job->off = view->l3_off;
+	else
+		job->off = RTE_ETHER_HDR_LEN; /* its type may be what it was outside */
+	if (!ipsec_mbuf_plain(m)) {
+		if ((m = ipsec_mbuf_own(m, 0, job->off + HEAD_ROOM)) == NULL)
+			return false;
+		v->pkts[i] = m;
+	}
+	if (m->pkt_len < job->off + IPSEC_IPV4_HEADER ||
+		(ip = packet_read(m, job->off, 1, &buf)) == NULL)
+		return false;
+	job->m = m;
+	in->len = m->pkt_len - job->off;
+	in->proto = *ip >> 4 == 4 ? IPPROTO_IPIP : IPPROTO_IPV6;
+	return true;
+}
+
+/* Its numbers are the NIC's; each that comes counts as the next, so that fewer come again if the
+ * CPU has to go on (inline protocol in doc/ipsec_cache.md). */
+static void
+count_whole(struct ipsec_cache_worker *w, struct ipsec_cache_rt *rt, uint32_t len)
+{
+	ipsec_window_mark(&rt->window, rt->words, ipsec_window_top(&rt->window) + 1);
+	ipsec_rt_count(rt, 1, len, w->seconds);
+}
+
+static enum ipsec_cache_error
+take_whole(struct ipsec_cache_worker *w, struct packet_vector *v, unsigned int i,
+	struct ipsec_cache_rt *rt)
+{
+	struct ipsec_job *job = &w->jobs[0];
+	enum ipsec_cache_error error;
+	struct inner in;
+
+	if ((v->pkts[i]->ol_flags & RTE_MBUF_F_RX_SEC_OFFLOAD_FAILED) != 0)
+		return IPSEC_CACHE_ESP_DEVICE;
+	if (ipsec_rt_over(rt))
+		return IPSEC_CACHE_ESP_EXPIRED;
+	job->rt = rt;
+	if (!look_whole(v, i, job, &in))
 		return IPSEC_CACHE_ESP_INNER;
-	v4 = in.proto == IPPROTO_IPIP;
-	if (unlikely(!decapsulate_tos(rt, ip, v4, job->outer_tos)))
-		return IPSEC_CACHE_ESP_ECN;
-	strip(w, job, &in, v4);
+	/* counted as where a window is here: what an SA carried, good or not */
+	count_whole(w, rt, in.len);
+	if ((error = unwrap(w, job, &in, false)) != IPSEC_CACHE_ERROR_MAX)
+		return error;
+	packet_view_parse(job->m, &v->views[i]);
 	return IPSEC_CACHE_ERROR_MAX;
+}
+
+/*
+ * Packets of `mask` that a NIC marked, and that are not ESP any more. Returns those; the others are
+ * to be opened here.
+ */
+static uint64_t __rte_noinline
+take_all_whole(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
+	struct ipsec_cache_result *result)
+{
+	enum ipsec_cache_error error;
+	uint64_t taken = 0, home;
+	unsigned int i;
+
+	packet_mask_for_each (i, mask) {
+		struct rte_mbuf *m = v->pkts[i];
+		struct ipsec_session *s;
+
+		if ((m->ol_flags & IPSEC_RX_FLAGS) == 0)
+			continue;
+		s = ipsec_session_get(w->ic, ipsec_inline_tag(m));
+		if (s == NULL || s->kind != IPSEC_SESSION_INLINE_PROTOCOL || !s->in)
+			continue;
+		taken |= UINT64_C(1) << i;
+		if ((home = ipsec_worker_claim(w, s->rt)) != w->home) {
+			result->hand_over |= UINT64_C(1) << i;
+			result->home[i] = (uint8_t)home;
+			continue;
+		}
+		if ((error = take_whole(w, v, i, s->rt)) != IPSEC_CACHE_ERROR_MAX)
+			ipsec_worker_fail(w, result, i, error);
+		result->rt[i] = s->rt;
+	}
+	return taken;
+}
+
+static inline bool
+is_marked(const struct rte_mbuf *m)
+{
+	return unlikely((m->ol_flags & IPSEC_RX_FLAGS) != 0);
+}
+
+/* A NIC opened it, and it is no ESP of ours: by a session that has gone, or it lies. */
+static void __rte_noinline
+drop_marked(struct ipsec_cache_worker *w, const struct packet_vector *v,
+	struct ipsec_cache_result *result)
+{
+	uint64_t others = result->not_ours;
+	unsigned int i;
+
+	packet_mask_for_each (i, others) {
+		if (!is_marked(v->pkts[i]))
+			continue;
+		result->not_ours &= ~(UINT64_C(1) << i);
+		ipsec_worker_fail(w, result, i, IPSEC_CACHE_ESP_DEVICE);
+	}
 }
 
 /* For us it is an error, to others it is none of our business. */
@@ -548,16 +711,20 @@ sort_out(struct ipsec_cache_worker *w, const struct packet_vector *v, uint64_t m
 	return n;
 }
 
-/* Makes the jobs ready for their ciphers. Those that are none leave; returns how many stay. */
+/*
+ * Makes the jobs ready for their ciphers. Those that are none leave; returns how many stay; *clear:
+ * those of them that are decrypted already.
+ */
 static unsigned int
 prepare_all(struct ipsec_cache_worker *w, struct packet_vector *v, unsigned int n,
-	const struct esp *esps, struct ipsec_cache_result *result)
+	const struct esp *esps, struct ipsec_cache_result *result, uint64_t *clear)
 {
 	const struct ipsec_cache_rt *last = NULL;
 	enum ipsec_cache_error error;
 	unsigned int i, kept = 0;
 	uint64_t home;
 
+	*clear = 0;
 	for (i = 0; i < n; i++) {
 		struct ipsec_job *job = &w->jobs[kept];
 
@@ -578,13 +745,29 @@ prepare_all(struct ipsec_cache_worker *w, struct packet_vector *v, unsigned int 
 			error = IPSEC_CACHE_ESP_ENCAP;
 			if (likely(job->rt->encap == esps[i].encap))
 				error = prepare(job, v, &esps[i]);
+			if (unlikely((ipsec_load(&job->rt->by) & IPSEC_BY_PROTOCOL) != 0) &&
+				error == IPSEC_CACHE_ERROR_MAX)
+				error = stray(job->rt);
 		}
-		if (unlikely(error != IPSEC_CACHE_ERROR_MAX))
+		if (unlikely(error != IPSEC_CACHE_ERROR_MAX)) {
 			ipsec_worker_fail(w, result, job->at, error);
-		else
-			kept++;
+			continue;
+		}
+		if (is_marked(job->m))
+			*clear |= UINT64_C(1) << kept;
+		kept++;
 	}
 	return kept;
+}
+
+static inline void
+decrypt(struct ipsec_cache_worker *w, struct ipsec_job *job)
+{
+	if (likely(job->text != NULL))
+		job->rt->decrypt(job->rt->key, &w->gcm, job->text, job->text, job->len, job->nonce,
+			job->aad, job->aad_len, job->tag, job->rt->icv_len);
+	else
+		ipsec_job_chain(w, job, false);
 }
 
 void
@@ -593,19 +776,25 @@ ipsec_cache_open(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t
 {
 	struct esp esps[PACKET_VECTOR_MAX];
 	enum ipsec_cache_error error;
+	uint64_t marked = 0, taken = 0, clear;
 	struct ipsec_job *job;
-	unsigned int n;
+	unsigned int i, n;
 
 	result->drop = result->hand_over = result->not_ours = result->pending = 0;
 	packet_vector_parse(v);
-	n = sort_out(w, v, mask, esps, result);
-	n = prepare_all(w, v, n, esps, result);
-	for (job = w->jobs; job < w->jobs + n; job++) {
-		if (likely(job->text != NULL))
-			job->rt->decrypt(job->rt->key, &w->gcm, job->text, job->text, job->len,
-				job->nonce, job->aad, job->aad_len, job->tag, job->rt->icv_len);
-		else
-			ipsec_job_chain(w, job, false);
+	packet_mask_for_each (i, mask)
+		marked |= v->pkts[i]->ol_flags;
+	if (unlikely((marked & IPSEC_RX_FLAGS) != 0))
+		taken = take_all_whole(w, v, mask, result);
+	n = sort_out(w, v, mask & ~taken, esps, result);
+	n = prepare_all(w, v, n, esps, result, &clear);
+	if (likely(clear == 0)) {
+		for (job = w->jobs; job < w->jobs + n; job++)
+			decrypt(w, job);
+	} else {
+		for (i = 0; i < n; i++)
+			if ((clear >> i & 1) == 0)
+				decrypt(w, &w->jobs[i]);
 	}
 	for (job = w->jobs; job < w->jobs + n; job++) {
 		if (unlikely((error = finish(w, job)) != IPSEC_CACHE_ERROR_MAX)) {
@@ -615,5 +804,7 @@ ipsec_cache_open(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t
 		result->rt[job->at] = job->rt;
 		packet_view_parse(job->m, &v->views[job->at]);
 	}
+	if (unlikely((marked & IPSEC_RX_FLAGS) != 0))
+		drop_marked(w, v, result);
 	result->done = mask & ~(result->drop | result->hand_over | result->not_ours);
 }

@@ -48,8 +48,12 @@
 #define IPSEC_RT_SET_MARK 0x20 /* packets that it made get a mark */
 #define IPSEC_RT_WRAP 0x40 /* the 32 bits that are sent may wrap (oseq-may-wrap) */
 
+/* Who may have opened its packets before they come here. */
+#define IPSEC_BY_INLINE 0x01 /* a NIC; and they are still ESP: since then it stays */
+#define IPSEC_BY_PROTOCOL 0x02 /* a NIC, which has the window now */
+
 struct ipsec_cache_rt {
-	/* Line 0: out. Written by the control thread: `expired`, `limited`. */
+	/* Line 0: out. Written by the control thread: `expired`, `limited`, `by`. */
 	aes_gcm_enc_dec_t encrypt;
 	const struct gcm_key_data *key;
 	uint64_t oseq_max; /* the last number that may be given out */
@@ -68,6 +72,7 @@ struct ipsec_cache_rt {
 	_Atomic bool expired;
 	uint8_t encap; /* 0 or UDP_ENCAP_ESPINUDP */
 	_Atomic bool limited; /* hard_packets and hard_bytes mean something */
+	_Atomic uint8_t by; /* IPSEC_BY_* */
 
 	/* Line 1: outer IP, UDP, SPI, number and IV; ends with the line, number and IV being 0. */
 	uint8_t header[IPSEC_HEADER_ROOM] __rte_cache_aligned;
@@ -90,6 +95,7 @@ struct ipsec_cache_rt {
 	/* Line 4 and on: rarely looked at. */
 	const struct ipsec_cipher *cipher __rte_cache_aligned;
 	const struct ipsec_cache_sa *sa;
+	_Atomic(struct ipsec_session *) session; /* of a device; read by decisions */
 	struct ipsec_vault *vault; /* whose memory this is */
 	size_t size;
 	_Atomic uint32_t bad_old, bad_seen, bad_icv; /* x->stats of Linux */

@@ -18,6 +18,7 @@
 #include <rte_jhash.h>
 #include <rte_random.h>
 
+#include "ipsec_cache/offload.h"
 #include "ipsec_cache/sad.h"
 #include "ipsec_cache/selector.h"
 #include "ipsec_cache/vault.h"
@@ -291,6 +292,7 @@ sad_remove(struct ipsec_cache *ic, struct sad_entry *e)
 {
 	struct ipsec_sad *sad = ic->sad;
 
+	ipsec_offload_end(e);
 	if (e->sa.spec.info.id.spi != 0)
 		ipsec_links_remove(&sad->by_id, &e->by_id);
 	ipsec_links_remove(&sad->by_peer, &e->by_peer);
@@ -460,7 +462,8 @@ entry_publish(struct ipsec_cache *ic, struct sad_entry *e, struct sad_entry *old
 	int err;
 
 	defaults(&e->sa.spec);
-	if ((e->sa.rt = ipsec_rt_create(ic, &e->sa, &err, why)) == NULL)
+	if ((e->sa.rt = ipsec_rt_create(ic, &e->sa, &err, why)) == NULL ||
+		(err = ipsec_offload_begin(ic, e, why)) != 0)
 		return err;
 	e->ae_oseq = e->sa.spec.oseq;
 	e->ae_seq = e->sa.spec.seq;
@@ -581,13 +584,6 @@ ipsec_cache_sa_describe(const struct ipsec_cache_sa *sa, struct ipsec_cache_sa_s
 	*spec = sa->spec;
 	if (sa->rt != NULL)
 		ipsec_rt_describe(sa->rt, spec);
-}
-
-const char *
-ipsec_cache_sa_backend(const struct ipsec_cache_sa *sa, const char **why_not)
-{
-	*why_not = sa->rt == NULL ? "it has no key yet" : "no port here does ESP by itself";
-	return sa->rt == NULL ? "none" : ipsec_rt_backend(sa->rt);
 }
 
 unsigned int

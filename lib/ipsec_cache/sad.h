@@ -21,6 +21,16 @@
 #define SAD_DIR_IN 1 /* XFRM_SA_DIR_IN, of newer headers */
 #define SAD_DIR_OUT 2
 
+/* Why an SA has no session of a device: a clause, and the device that it is about; NULL: there was
+ * none. offload.c's. */
+struct sad_offload {
+	const char *missing;
+	uint32_t ifindex;
+	uint64_t retry_ms; /* not before that */
+	uint32_t strays; /* of its session, when it was looked at last */
+	uint32_t esn_high; /* what its session was told last */
+};
+
 struct sad_entry {
 	struct ipsec_cache_sa sa;
 	/* Workers walk these. */
@@ -36,6 +46,7 @@ struct sad_entry {
 	xfrm_address_t moved_saddr; /* what EVENT_MAPPING told last */
 	__be16 moved_sport;
 	uint64_t ae_oseq, ae_seq, ae_ms; /* what EVENT_AE told last, and when */
+	struct sad_offload offload;
 	struct ipsec_vault *vault; /* whose memory this is */
 	struct rcu_head rcu;
 };

@@ -160,8 +160,6 @@ sad_check(const struct ipsec_cache *ic, const struct ipsec_cache_sa_spec *spec, 
 		return ipsec_refuse(-EINVAL, why, "SPIs 0 to 255 are reserved (RFC 4303, 2.1)");
 	if ((spec->mark.v & ~spec->mark.m) != 0)
 		return ipsec_refuse(-EINVAL, why, "A mark has bits that its mask takes away");
-	if (spec->offload_ifindex != 0)
-		return ipsec_refuse(-EOPNOTSUPP, why, "No port here does ESP by itself");
 	return 0;
 }
 
@@ -192,7 +190,8 @@ sad_check_update(const struct ipsec_cache_sa_spec *from, const struct ipsec_cach
 		from->mark.v != to->mark.v || from->mark.m != to->mark.m ||
 		from->set_mark != to->set_mark || from->set_mark_mask != to->set_mark_mask ||
 		from->extra_flags != to->extra_flags || from->tfcpad != to->tfcpad ||
-		from->dir != to->dir || from->has_pcpu != to->has_pcpu || from->pcpu != to->pcpu ||
+		from->dir != to->dir || from->offload_ifindex != to->offload_ifindex ||
+		from->has_pcpu != to->has_pcpu || from->pcpu != to->pcpu ||
 		memcmp(&a->sel, &b->sel, sizeof(a->sel)) != 0 ||
 		!ipsec_addr_equal(&a->saddr, &b->saddr, a->family))
 		return ipsec_refuse(-EINVAL, why,

@@ -5,7 +5,8 @@
 /*
  * Packets that are to be protected become ESP packets (RFC 4303, 3.3), in passes over a burst:
  * numbers; headers and trailers, while keys are fetched ahead; texts, encrypted one after the
- * other.
+ * other, or left to the NIC that they leave by. A NIC that does ESP itself gets the packets as they
+ * are.
  */
 
 #include <netinet/in.h>
@@ -17,8 +18,8 @@
 #include <rte_prefetch.h>
 #include <rte_udp.h>
 
+#include "ipsec_cache/inline.h"
 #include "ipsec_cache/mbuf.h"
-#include "ipsec_cache/worker.h"
 
 #define IPV4_DF 0x40 /* of the header's seventh byte */
 #define FLOW_LABEL RTE_BE32(0x000fffff)
@@ -28,7 +29,7 @@
 /* What a NIC was to do, or did, with the frame this was. */
 #define SETTLED_FLAGS \
 	(RTE_MBUF_F_TX_OFFLOAD_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK | RTE_MBUF_F_RX_L4_CKSUM_MASK | \
-		RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED)
+		RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED | IPSEC_RX_FLAGS)
 
 /* What the outer header takes from the inner one. */
 struct inner {
@@ -281,6 +282,7 @@ number_shared(struct ipsec_cache_worker *w, uint64_t mask,
 /* Packets of one SA that follow each other. What they change in it is written when they end. */
 struct run {
 	struct ipsec_cache_rt *rt;
+	struct ipsec_session *session; /* of the device that protects them; NULL: the CPU does */
 	uint64_t seq; /* last number that was given out */
 	uint64_t home; /* of the SA */
 	uint64_t packets, bytes;
@@ -294,6 +296,8 @@ run_end(struct run *run, uint32_t seconds)
 		return;
 	if (likely((run->rt->flags & IPSEC_RT_SHARED) == 0))
 		ipsec_store(&run->rt->oseq, run->seq);
+	if (unlikely(run->session != NULL) && run->session->kind == IPSEC_SESSION_INLINE_PROTOCOL)
+		ipsec_store(&run->session->reached, run->seq);
 	ipsec_rt_count(run->rt, run->packets, run->bytes, seconds);
 }
 
@@ -304,12 +308,18 @@ run_begin(struct ipsec_cache_worker *w, struct run *run, uint64_t mask, unsigned
 	struct ipsec_cache_rt *rt = decisions[i]->rt;
 
 	run->rt = rt;
+	run->session = decisions[i]->session;
 	run->packets = run->bytes = 0;
-	run->seq = ipsec_load(&rt->oseq);
 	if (likely((rt->flags & IPSEC_RT_SHARED) == 0)) {
 		run->home = ipsec_worker_claim(w, rt);
+		if (unlikely(run->session != NULL) && run->home == w->home &&
+			run->session->kind == IPSEC_SESSION_INLINE_PROTOCOL &&
+			!ipsec_inline_numbers(rt, run->session))
+			run->session = NULL;
+		run->seq = ipsec_load(&rt->oseq);
 		return;
 	}
+	run->seq = ipsec_load(&rt->oseq);
 	run->home = w->home;
 	if ((run->numbered >> i & 1) != 0)
 		return;
@@ -367,22 +377,75 @@ finish_udp6(struct rte_mbuf *m)
 	udp->dgram_cksum = part == 0 ? UINT16_MAX : part;
 }
 
+/* What lies `by` bytes further behind, in a packet that begins so much later. */
+static inline uint16_t
+moved(uint16_t off, uint16_t from, int by)
+{
+	return off < from ? off : (uint16_t)(off + by);
+}
+
+/* The inner packet behind 14 bytes for an Ethernet header, for a NIC that does ESP by itself. */
+static enum ipsec_cache_error __rte_noinline
+give_whole(struct ipsec_cache_worker *w, const struct run *run, struct packet_vector *v,
+	unsigned int i)
+{
+	struct packet_view *view = &v->views[i];
+	uint16_t type = run->rt->family == AF_INET ? RTE_BE16(RTE_ETHER_TYPE_IPV4)
+						   : RTE_BE16(RTE_ETHER_TYPE_IPV6);
+	int by = RTE_ETHER_HDR_LEN - (int)view->l3_off;
+	uint16_t from = view->l3_off;
+	struct rte_mbuf *m = v->pkts[i];
+
+	if (!ipsec_mbuf_plain(m) || rte_pktmbuf_headroom(m) + from < RTE_ETHER_HDR_LEN) {
+		if ((m = ipsec_mbuf_own(m, RTE_ETHER_HDR_LEN, from + HEAD_MIN)) == NULL)
+			return IPSEC_CACHE_ESP_NOBUF;
+		v->pkts[i] = m;
+	}
+	ipsec_mbuf_cut(m, view->l3_end);
+	m->data_off = (uint16_t)(m->data_off - by);
+	m->data_len = (uint16_t)(m->data_len + by);
+	m->pkt_len += (uint32_t)by;
+	/* its own type is what the outer header will be */
+	memcpy(rte_pktmbuf_mtod_offset(m, uint8_t *, RTE_ETHER_HDR_LEN - 2), &type, sizeof(type));
+	m->packet_type = 0;
+	m->ol_flags &= ~(uint64_t)SETTLED_FLAGS;
+	ipsec_set_mark(w, run->rt, m);
+	view->l3_off = RTE_ETHER_HDR_LEN;
+	view->l4_off = moved(view->l4_off, from, by);
+	view->rest_off = moved(view->rest_off, from, by);
+	view->src_off = moved(view->src_off, from, by);
+	view->dst_off = moved(view->dst_off, from, by);
+	view->n_vlan = 0;
+	view->l3_end = m->pkt_len;
+	return ipsec_inline_give(run->session, m,
+		       (uint16_t)(view->l3 == PACKET_L3_IPV4 ? IPSEC_IPV4_HEADER
+							     : IPSEC_IPV6_HEADER),
+		       NULL)
+		? IPSEC_CACHE_ERROR_MAX
+		: IPSEC_CACHE_ESP_DEVICE;
+}
+
 /*
  * Gives each packet its number, in order of position (D11, D12), and the shape of ESP. Returns how
- * many jobs that is for the cipher.
+ * many jobs that is for the cipher; *theirs: those of them that a NIC encrypts.
  */
 static unsigned int
 shape(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
-	const struct ipsec_cache_decision *const *decisions, struct ipsec_cache_result *result)
+	const struct ipsec_cache_decision *const *decisions, struct ipsec_cache_result *result,
+	uint64_t *theirs)
 {
+	enum ipsec_cache_error error;
+	const struct ipsec_session *last = NULL;
 	struct run run = { 0 };
 	unsigned int i, n = 0;
 
+	*theirs = 0;
 	packet_mask_for_each (i, mask) {
 		struct ipsec_job *job = &w->jobs[n];
 		uint32_t len = v->views[i].l3_end - v->views[i].l3_off;
 
-		if (decisions[i]->rt != run.rt) {
+		if (decisions[i]->rt != run.rt || unlikely(decisions[i]->session != last)) {
+			last = decisions[i]->session;
 			run_end(&run, w->seconds);
 			run_begin(w, &run, mask, i, decisions);
 		}
@@ -401,10 +464,26 @@ shape(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
 		}
 		run.packets++;
 		run.bytes += len;
+		if (unlikely(run.session != NULL)) {
+			if (run.session->kind == IPSEC_SESSION_INLINE_PROTOCOL) {
+				error = give_whole(w, &run, v, i);
+				if (error == IPSEC_CACHE_ERROR_MAX)
+					continue;
+				/* the NIC knows of no such packet */
+				run.seq--;
+				run.packets--;
+				run.bytes -= len;
+				ipsec_worker_fail(w, result, i, error);
+				continue;
+			}
+			w->sessions[n] = run.session;
+			*theirs |= UINT64_C(1) << n;
+		}
 		job->rt = run.rt;
 		job->at = (uint8_t)i;
 		if (unlikely(!shape_plain(w, job, v->pkts[i], &v->views[i])) &&
 			!shape_any(w, job, v, decisions[i])) {
+			*theirs &= ~(UINT64_C(1) << n);
 			ipsec_worker_fail(w, result, i, IPSEC_CACHE_ESP_NOBUF);
 			continue;
 		}
@@ -415,24 +494,118 @@ shape(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
 	return n;
 }
 
+static inline void
+encrypt(struct ipsec_cache_worker *w, struct ipsec_job *job)
+{
+	if (likely(job->text != NULL))
+		job->rt->encrypt(job->rt->key, &w->gcm, job->text, job->text, job->len, job->nonce,
+			job->aad, job->aad_len, job->icv, job->rt->icv_len);
+	else
+		ipsec_job_chain(w, job, true);
+	if (unlikely((job->rt->flags & IPSEC_RT_UDP) != 0 && job->rt->family == AF_INET6))
+		finish_udp6(job->m);
+}
+
+/* The NIC encrypts it; if its driver does not take it, the CPU. */
+static inline void
+give(struct ipsec_cache_worker *w, struct ipsec_job *job, const struct ipsec_session *s)
+{
+	const struct ipsec_cache_rt *rt = job->rt;
+
+	job->m->packet_type = RTE_PTYPE_TUNNEL_ESP; /* ipsec_cache_complete() looks for it */
+	if (likely(ipsec_inline_give(s, job->m,
+		    (uint16_t)(rt->header_len - IPSEC_ESP_HEADER - rt->iv_len), &job->seq)))
+		return;
+	job->m->packet_type = 0;
+	ipsec_add(&w->completed, 1);
+	encrypt(w, job);
+}
+
 void
 ipsec_cache_seal(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
 	const struct ipsec_cache_decision *const *decisions, struct ipsec_cache_result *result)
 {
 	struct ipsec_job *job;
-	unsigned int n;
+	uint64_t theirs;
+	unsigned int i, n;
 
 	result->drop = result->hand_over = result->not_ours = result->pending = 0;
 	packet_vector_parse(v);
-	n = shape(w, v, mask, decisions, result);
-	for (job = w->jobs; job < w->jobs + n; job++) {
-		if (likely(job->text != NULL))
-			job->rt->encrypt(job->rt->key, &w->gcm, job->text, job->text, job->len,
-				job->nonce, job->aad, job->aad_len, job->icv, job->rt->icv_len);
-		else
-			ipsec_job_chain(w, job, true);
-		if (unlikely((job->rt->flags & IPSEC_RT_UDP) != 0 && job->rt->family == AF_INET6))
-			finish_udp6(job->m);
+	n = shape(w, v, mask, decisions, result, &theirs);
+	if (likely(theirs == 0)) {
+		for (job = w->jobs; job < w->jobs + n; job++)
+			encrypt(w, job);
+	} else {
+		for (i = 0; i < n; i++) {
+			if ((theirs >> i & 1) != 0)
+				give(w, &w->jobs[i], w->sessions[i]);
+			else
+				encrypt(w, &w->jobs[i]);
+		}
 	}
 	result->done = mask & ~(result->drop | result->hand_over);
+}
+
+/* The job that a frame was when it was given to a NIC. False: nobody's SA, or another frame. */
+static bool
+find_job(struct ipsec_cache_worker *w, struct rte_mbuf *m, struct ipsec_job *job)
+{
+	struct ipsec_cache_rt *rt;
+	struct packet_view view;
+	uint8_t daddr[16] = { 0 };
+	uint32_t spi, low, off;
+	const uint8_t *p;
+	uint64_t iv = 0, oseq;
+
+	packet_view_parse(m, &view);
+	if ((view.flags & PACKET_F_L3) == 0)
+		return false;
+	memcpy(daddr, rte_pktmbuf_mtod_offset(m, uint8_t *, view.dst_off),
+		view.l3 == PACKET_L3_IPV4 ? 4 : 16);
+	off = view.l4_proto == IPPROTO_UDP ? view.l4_off + (uint32_t)IPSEC_UDP_HEADER
+					   : view.rest_off;
+	if (off == 0 || off + IPSEC_ESP_HEADER + sizeof(iv) > m->data_len)
+		return false;
+	p = rte_pktmbuf_mtod_offset(m, uint8_t *, off);
+	memcpy(&spi, p, sizeof(spi));
+	memcpy(&low, p + 4, sizeof(low));
+	rt = ipsec_sad_lookup(w->ic, spi, view.l3 == PACKET_L3_IPV4 ? AF_INET : AF_INET6, daddr,
+		packet_meta(m, w->ic->conf.meta_offset)->mark);
+	if (rt == NULL || view.l3_end < off + IPSEC_ESP_HEADER + rt->iv_len + rt->icv_len)
+		return false;
+	if (rt->iv_len != 0)
+		memcpy(&iv, p + IPSEC_ESP_HEADER, sizeof(iv));
+	/* Its number is the one with that low half that is nearest to the last one, below it. */
+	oseq = ipsec_load(&rt->oseq);
+	job->rt = rt;
+	job->m = m;
+	job->seq = oseq - (uint32_t)((uint32_t)oseq - rte_be_to_cpu_32(low));
+	job->off = off + IPSEC_ESP_HEADER + rt->iv_len;
+	job->len = view.l3_end - job->off - rt->icv_len;
+	ipsec_job_nonce(job, rt, p, iv);
+	return true;
+}
+
+bool
+ipsec_cache_complete(struct ipsec_cache_worker *w, struct rte_mbuf *m)
+{
+	struct ipsec_job *job = &w->jobs[0];
+	const uint8_t *icv;
+	uint8_t buf[IPSEC_ICV_MAX];
+
+	if ((m->ol_flags & RTE_MBUF_F_TX_SEC_OFFLOAD) == 0)
+		return true;
+	if (m->packet_type != RTE_PTYPE_TUNNEL_ESP || !find_job(w, m, job))
+		return false;
+	/* its check value lies in one piece, as it was made */
+	icv = packet_read(m, job->off + job->len, job->rt->icv_len, buf);
+	if (icv == buf)
+		return false;
+	job->icv = (uint8_t *)(uintptr_t)icv;
+	job->text = m->nb_segs == 1 ? rte_pktmbuf_mtod_offset(m, uint8_t *, job->off) : NULL;
+	m->ol_flags &= ~(uint64_t)RTE_MBUF_F_TX_SEC_OFFLOAD;
+	m->packet_type = 0;
+	ipsec_add(&w->completed, 1);
+	encrypt(w, job);
+	return true;
 }

@@ -134,6 +134,7 @@ ipsec_workers_stats(const struct ipsec_cache *ic, struct ipsec_cache_stats *stat
 		stats->misses += ipsec_load(&w->misses);
 		stats->stale += ipsec_load(&w->stale);
 		stats->evictions += ipsec_load(&w->evictions);
+		stats->completed += ipsec_load(&w->completed);
 		stats->in_hits += ipsec_load(&w->in_hits);
 		stats->in_misses += ipsec_load(&w->in_misses);
 		for (e = 0; e < IPSEC_CACHE_ERROR_MAX; e++)

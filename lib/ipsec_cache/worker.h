@@ -56,7 +56,7 @@ struct ipsec_cache_worker {
 
 	/* Written by this lcore, read by the control thread. */
 	_Atomic uint64_t hits __rte_cache_aligned;
-	_Atomic uint64_t misses, stale, evictions, in_hits, in_misses;
+	_Atomic uint64_t completed, misses, stale, evictions, in_hits, in_misses;
 	_Atomic uint64_t errors[IPSEC_CACHE_ERROR_MAX];
 
 	struct gcm_context_data gcm __rte_cache_aligned;
@@ -67,6 +67,7 @@ struct ipsec_cache_worker {
 	struct ipsec_entry *entries[PACKET_VECTOR_MAX];
 	uint64_t hashes[PACKET_VECTOR_MAX];
 	uint64_t seqs[PACKET_VECTOR_MAX];
+	struct ipsec_session *sessions[PACKET_VECTOR_MAX]; /* of jobs that are a device's */
 
 	_Atomic(struct ipsec_tables *) next_tables __rte_cache_aligned; /* the control thread's */
 };

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+/*
+ * Which SA is whose. An SA that names a device gets what it asks for there, or is refused; any
+ * other the best that the device of its route can do for it, or the CPU. What a session cannot do
+ * any more the CPU does at once; what the CPU does is given to a device again when an SA is looked
+ * at, which is about once a second.
+ */
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+
+#include <rte_ethdev.h>
+#include <rte_jhash.h>
+
+#include "ipsec_cache/device.h"
+#include "ipsec_cache/offload.h"
+#include "ipsec_cache/selector.h"
+
+/* linux/xfrm.h of 6.2 has its name. */
+#define OFFLOAD_PACKET 4 /* XFRM_OFFLOAD_PACKET */
+
+#define RETRY_MS 10000
+/*
+ * Numbers that a NIC's begin after those that were given out when it is asked for a session, so
+ * that the CPU, which goes on until the first packet meets the session, does not come to them: at
+ * 10 M packets a second it takes 100 ms for so many.
+ */
+#define AHEAD (UINT64_C(1) << 20)
+
+static int
+refuse(struct ipsec_cache *ic, const struct sad_entry *e, int err, const char *name,
+	const char *missing, const char **why)
+{
+	snprintf(ic->why, sizeof(ic->why), "%s cannot do the SA with SPI 0x%08x: %s", name,
+		ntohl(e->sa.spec.info.id.spi), missing);
+	*why = ic->why;
+	return err;
+}
+
+static bool
+is_inbound(const struct ipsec_cache *ic, const struct ipsec_cache_sa_spec *spec)
+{
+	struct ipsec_cache_hop hop = { 0 };
+
+	if (spec->dir != 0)
+		return spec->dir == SAD_DIR_IN;
+	if (spec->offload_ifindex != 0)
+		return (spec->offload_flags & XFRM_OFFLOAD_INBOUND) != 0;
+	ic->conf.resolve(ic->conf.arg, (uint8_t)spec->info.family, &spec->info.id.daddr, 0, &hop);
+	return hop.kind == IPSEC_CACHE_HOP_LOCAL;
+}
+
+/* The device that its packets leave, or most likely come in, by; 0: none. */
+static uint32_t
+route_ifindex(const struct ipsec_cache *ic, const struct ipsec_cache_sa_spec *spec, bool in)
+{
+	struct ipsec_cache_hop hop = { 0 };
+
+	ic->conf.resolve(ic->conf.arg, (uint8_t)spec->info.family,
+		in ? &spec->info.saddr : &spec->info.id.daddr,
+		rte_jhash_1word(spec->info.id.spi, 0), &hop);
+	return hop.kind == IPSEC_CACHE_HOP_FORWARD ? hop.ifindex : 0;
+}
+
+/* Where a NIC's numbers begin. */
+static uint64_t
+first_number(const struct ipsec_cache_rt *rt, bool in)
+{
+	uint64_t oseq = ipsec_load(&rt->oseq);
+
+	if (in)
+		return ipsec_window_top(&rt->window);
+	return ipsec_load(&rt->first_used) == 0 ? oseq : oseq + AHEAD;
+}
+
+static struct ipsec_session *
+try(struct ipsec_cache *ic, struct ipsec_device *dev, struct sad_entry *e,
+	enum ipsec_session_kind kind, bool in, const char **missing)
+{
+	uint64_t start = first_number(e->sa.rt, in);
+
+	if (kind == IPSEC_SESSION_INLINE_PROTOCOL && !in && start > e->sa.rt->oseq_max - AHEAD) {
+		*missing = "the SA has hardly any numbers left";
+		return NULL;
+	}
+	e->offload.esn_high = (uint32_t)(start >> 32);
+	return ipsec_session_create(ic, dev, e->sa.rt, kind, in, start, missing);
+}
+
+/* The best of a device for an SA that leaves it the choice. */
+static struct ipsec_session *
+try_best(struct ipsec_cache *ic, struct ipsec_device *dev, struct sad_entry *e, bool in)
+{
+	const char *missing;
+	struct ipsec_session *s = NULL;
+
+	/* A NIC that does ESP does not tell when a NAT moves the peer, which IKE has to know. */
+	if (!in || !e->sa.spec.has_encap)
+		s = try(ic, dev, e, IPSEC_SESSION_INLINE_PROTOCOL, in, &missing);
+	if (s == NULL)
+		s = try(ic, dev, e, IPSEC_SESSION_INLINE_CRYPTO, in, &missing);
+	e->offload.missing = s == NULL ? missing : NULL;
+	e->offload.ifindex = dev->conf.ifindex;
+	return s;
+}
+
+/* What an SA asks for by itself. NULL: it cannot be had, with the error. */
+static struct ipsec_session *
+try_asked(struct ipsec_cache *ic, struct sad_entry *e, int *err, const char **why)
+{
+	const struct ipsec_cache_sa_spec *spec = &e->sa.spec;
+	struct ipsec_device *dev = ipsec_device_find(ic, spec->offload_ifindex);
+	bool packet = (spec->offload_flags & OFFLOAD_PACKET) != 0;
+	const char *missing = "it has no rte_security, or is down";
+	struct ipsec_session *s = NULL;
+	char name[32];
+
+	snprintf(name, sizeof(name), "Device %u", spec->offload_ifindex);
+	if (dev != NULL) {
+		snprintf(name, sizeof(name), "Port %s", dev->conf.name);
+		s = try(ic, dev, e,
+			packet ? IPSEC_SESSION_INLINE_PROTOCOL : IPSEC_SESSION_INLINE_CRYPTO,
+			is_inbound(ic, spec), &missing);
+	}
+	if (s == NULL)
+		*err = refuse(ic, e, -EOPNOTSUPP, name, missing, why);
+	e->offload.missing = s == NULL ? missing : NULL;
+	e->offload.ifindex = spec->offload_ifindex;
+	return s;
+}
+
+static int
+check_asked(struct ipsec_cache *ic, const struct ipsec_cache_sa_spec *spec, const char **why)
+{
+	bool in = (spec->offload_flags & XFRM_OFFLOAD_INBOUND) != 0;
+
+	if ((spec->offload_flags & ~(XFRM_OFFLOAD_INBOUND | XFRM_OFFLOAD_IPV6 | OFFLOAD_PACKET)) !=
+		0)
+		return ipsec_refuse(-EINVAL, why, "There is no such offload flag");
+	if (ic->conf.offload == IPSEC_CACHE_OFFLOAD_OFF)
+		return ipsec_refuse(-EOPNOTSUPP, why,
+			"No port here does ESP: offload is turned off (--ipsec-offload=off)");
+	if (spec->dir != 0 && (spec->dir == SAD_DIR_IN) != in)
+		return ipsec_refuse(-EINVAL, why,
+			"The SA's direction and that of its offload are not the same");
+	return 0;
+}
+
+/* A session for an SA that names no device; NULL: the CPU. */
+static struct ipsec_session *
+choose(struct ipsec_cache *ic, struct sad_entry *e)
+{
+	bool in = is_inbound(ic, &e->sa.spec);
+	uint32_t ifindex = route_ifindex(ic, &e->sa.spec, in);
+	struct ipsec_device *dev = ipsec_device_find(ic, ifindex);
+	struct ipsec_session *s;
+
+	if (dev == NULL) {
+		e->offload.missing = NULL;
+		e->offload.ifindex = 0;
+		return NULL;
+	}
+	if ((s = try_best(ic, dev, e, in)) == NULL) {
+		ic->fallbacks++;
+		e->offload.retry_ms = ic->now_ms + RETRY_MS;
+	}
+	return s;
+}
+
+int
+ipsec_offload_begin(struct ipsec_cache *ic, struct sad_entry *e, const char **why)
+{
+	struct ipsec_session *s;
+	int err = 0;
+
+	if (e->sa.spec.offload_ifindex != 0) {
+		if ((err = check_asked(ic, &e->sa.spec, why)) != 0 ||
+			(s = try_asked(ic, e, &err, why)) == NULL)
+			return err;
+	} else {
+		if (ic->conf.offload != IPSEC_CACHE_OFFLOAD_AUTO || !ipsec_devices_any(ic) ||
+			(s = choose(ic, e)) == NULL)
+			return 0;
+	}
+	ipsec_session_publish(s);
+	return 0;
+}
+
+static struct ipsec_session *
+session_of(const struct sad_entry *e)
+{
+	return e->sa.rt != NULL ? atomic_load_explicit(&e->sa.rt->session, memory_order_relaxed)
+				: NULL;
+}
+
+void
+ipsec_offload_end(struct sad_entry *e)
+{
+	struct ipsec_session *s = session_of(e);
+
+	if (s != NULL)
+		ipsec_session_retire(s);
+}
+
+/* --- later --- */
+
+static void
+leave(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_session *s, const char *missing)
+{
+	e->offload.missing = missing;
+	e->offload.ifindex = s->ifindex;
+	ic->fallbacks++;
+	ipsec_session_retire(s);
+}
+
+/* The high half of numbers has changed: a NIC that does not count itself is told. */
+static void
+tell_esn(const struct ipsec_cache *ic, struct sad_entry *e, const struct ipsec_session *s)
+{
+	const struct ipsec_cache_rt *rt = e->sa.rt;
+	uint64_t number = s->in ? ipsec_window_top(&rt->window) : ipsec_load(&rt->oseq);
+	struct ipsec_want want;
+
+	RTE_SET_USED(ic);
+	if (s->kind != IPSEC_SESSION_INLINE_CRYPTO || (rt->flags & IPSEC_RT_ESN) == 0 ||
+		(uint32_t)(number >> 32) == e->offload.esn_high)
+		return;
+	ipsec_want_fill(&want, rt, RTE_SECURITY_ACTION_TYPE_INLINE_CRYPTO, s->in);
+	want.conf.userdata = (void *)(uintptr_t)s->id;
+	want.conf.ipsec.esn.value = number;
+	/* drivers that need no telling do not have it */
+	(void)rte_security_session_update(s->ctx, s->security, &want.conf);
+	e->offload.esn_high = (uint32_t)(number >> 32);
+}
+
+/* Should it be left? */
+static bool
+look_at_session(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_session *s)
+{
+	uint32_t strays = ipsec_load(&s->strays), ifindex;
+
+	if (ipsec_load(&s->refused)) {
+		/* it gets another, whose numbers begin further on */
+		leave(ic, e, s, "the CPU gave out numbers that its session was to give");
+		return true;
+	}
+	if (strays != e->offload.strays) {
+		leave(ic, e, s, "it let packets of the SA through unopened");
+		e->offload.retry_ms = ic->now_ms + RETRY_MS;
+		return true;
+	}
+	if (e->sa.spec.offload_ifindex == 0) {
+		ifindex = route_ifindex(ic, &e->sa.spec, s->in);
+		if (ifindex != 0 && ifindex != s->ifindex) {
+			leave(ic, e, s, "the SA's route has left it");
+			return true;
+		}
+	}
+	tell_esn(ic, e, s);
+	return false;
+}
+
+void
+ipsec_offload_look(struct ipsec_cache *ic, struct sad_entry *e)
+{
+	struct ipsec_session *s = session_of(e);
+	const char *why;
+	int err;
+
+	if (s != NULL && !look_at_session(ic, e, s))
+		return;
+	if (!ipsec_devices_any(ic) || ic->now_ms < e->offload.retry_ms)
+		return;
+	if (e->sa.spec.offload_ifindex != 0)
+		s = try_asked(ic, e, &err, &why);
+	else if (ic->conf.offload == IPSEC_CACHE_OFFLOAD_AUTO)
+		s = choose(ic, e);
+	else
+		return;
+	if (s == NULL) {
+		e->offload.retry_ms = ic->now_ms + RETRY_MS;
+		return;
+	}
+	e->offload.strays = 0;
+	ipsec_session_publish(s);
+	ipsec_bump(ic); /* decisions are made anew, and find it */
+}
+
+static void
+happened(struct ipsec_session *s, uint32_t events)
+{
+	static const uint32_t hard = 1u << RTE_ETH_EVENT_IPSEC_SA_BYTE_HARD_EXPIRY |
+		1u << RTE_ETH_EVENT_IPSEC_SA_PKT_HARD_EXPIRY;
+	static const uint32_t soft = 1u << RTE_ETH_EVENT_IPSEC_SA_TIME_EXPIRY |
+		1u << RTE_ETH_EVENT_IPSEC_SA_BYTE_EXPIRY | 1u << RTE_ETH_EVENT_IPSEC_SA_PKT_EXPIRY;
+	struct ipsec_cache *ic = s->ic;
+	struct sad_entry *e = sad_entry(s->rt->sa);
+	bool esn = (s->rt->flags & IPSEC_RT_ESN) != 0;
+
+	/* A NIC that has come to the end of 32 bits where there are no more can do no more. */
+	if ((events & hard) != 0 ||
+		((events & 1u << RTE_ETH_EVENT_IPSEC_ESN_OVERFLOW) != 0 && !esn)) {
+		sad_expire(ic, e, true);
+		return;
+	}
+	if ((events & 1u << RTE_ETH_EVENT_IPSEC_ESN_OVERFLOW) != 0)
+		tell_esn(ic, e, s);
+	if ((events & soft) != 0 && !e->soft_told)
+		sad_expire(ic, e, false);
+}
+
+void
+ipsec_offload_tick(struct ipsec_cache *ic)
+{
+	if (!ipsec_devices_any(ic))
+		return;
+	ipsec_devices_events(ic, happened);
+	ipsec_devices_tick(ic);
+}
+
+void
+ipsec_cache_sa_backend(const struct ipsec_cache *ic, const struct ipsec_cache_sa *sa,
+	struct ipsec_cache_backend *backend)
+{
+	const struct sad_entry *e = sad_entry(sa);
+	const struct ipsec_session *s = session_of(e);
+	const struct ipsec_device *dev;
+
+	backend->why_not[0] = '\0';
+	if (s != NULL) {
+		snprintf(backend->name, sizeof(backend->name), "%s %s",
+			s->kind == IPSEC_SESSION_INLINE_CRYPTO ? "inline-crypto"
+							       : "inline-protocol",
+			s->dev->conf.name);
+		return;
+	}
+	snprintf(backend->name, sizeof(backend->name), "%s",
+		sa->rt == NULL ? "none" : ipsec_rt_backend(sa->rt));
+	dev = ipsec_device_find(ic, e->offload.ifindex);
+	if (sa->rt == NULL)
+		snprintf(backend->why_not, sizeof(backend->why_not), "it has no key yet");
+	else if (e->offload.missing != NULL)
+		snprintf(backend->why_not, sizeof(backend->why_not), "%s: %s",
+			dev != NULL ? dev->conf.name : "a device that has gone",
+			e->offload.missing);
+	else if (ic->conf.offload == IPSEC_CACHE_OFFLOAD_OFF)
+		snprintf(backend->why_not, sizeof(backend->why_not), "offload is turned off");
+	else if (ic->conf.offload == IPSEC_CACHE_OFFLOAD_EXPLICIT)
+		snprintf(backend->why_not, sizeof(backend->why_not), "the SA asks for no device");
+	else
+		snprintf(backend->why_not, sizeof(backend->why_not),
+			"no port of its route does ESP by itself");
+}

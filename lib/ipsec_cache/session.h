@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+#ifndef IPSEC_CACHE_SESSION_H
+#define IPSEC_CACHE_SESSION_H
+
+/*
+ * What an SA has in a device: a session of rte_security. device.c makes and ends them, offload.c
+ * says which SA gets which, seal.c and open.c use them by way of inline.h.
+ *
+ * Life. A session is published in its SA (rt->session) and in the table by id, which is what the
+ * device calls it by. It is retired in three steps: out of both, and the epoch bumped, so that no
+ * burst that begins then sends by it; after a grace period, when no worker holds it, its rule goes;
+ * and when frames that name it have left the port, the device's own session is destroyed (E4).
+ *
+ * Thread safety: the control thread makes and ends; workers read; what they write is marked.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ipsec_cache/internal.h"
+
+enum ipsec_session_kind {
+	IPSEC_SESSION_INLINE_CRYPTO, /* the NIC encrypts and decrypts what we frame */
+	IPSEC_SESSION_INLINE_PROTOCOL, /* the NIC does ESP */
+};
+
+struct ipsec_device;
+struct rte_flow;
+
+struct ipsec_session {
+	/* Workers read. */
+	void *ctx, *security; /* rte_security's */
+	struct ipsec_cache_rt *rt;
+	uint64_t id; /* conf.userdata; what a device reports packets and events by */
+	uint32_t ifindex;
+	uint16_t port;
+	uint8_t kind; /* enum ipsec_session_kind */
+	bool in;
+	bool metadata; /* each frame needs set_pkt_metadata() */
+	bool tagged; /* the port says by rte_security's dynfield which session opened a packet */
+
+	/* Written by the SA's home. */
+	/* Inline protocol, out: the number that the device has come to; from `start` on. */
+	uint64_t start;
+	_Atomic uint64_t reached;
+	/* Others than the device gave numbers out since: it is not to be used any more. */
+	_Atomic bool refused;
+	/* Packets of an SA whose window is in the device that came past it. */
+	_Atomic uint32_t strays;
+
+	/* The control thread's. */
+	struct ipsec_cache *ic;
+	struct ipsec_device *dev;
+	struct rte_flow *flow;
+	uint64_t rounds; /* what tx_rounds() has to say before it goes */
+	unsigned int tries; /* to destroy it */
+	uint32_t spi_bucket;
+	struct ipsec_session *next; /* of those that are dying */
+	struct rcu_head rcu;
+};
+
+/* device.c: a published session by its id; NULL: there is none. Any thread between reports of
+ * quiescence. */
+struct ipsec_session *ipsec_session_get(const struct ipsec_cache *ic, uint64_t id);
+
+#endif /* IPSEC_CACHE_SESSION_H */
