@@ -30,6 +30,7 @@
 #include <rte_mbuf.h>
 #include <rte_rcu_qsbr.h>
 
+#include "bench/median.h"
 #include "classifier/classifier.h"
 #include "classifier/flower.h"
 #include "classifier/gact.h"
@@ -95,21 +96,6 @@ write_json(const struct bench *b, const char *path)
 			i + 1 < b->n_results ? "," : "");
 	fprintf(out, "]}\n");
 	fclose(out);
-}
-
-static int
-by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double
-median(double *v, unsigned int n)
-{
-	qsort(v, n, sizeof(*v), by_value);
-	return v[n / 2];
 }
 
 static double

@@ -31,6 +31,7 @@
 #include <rte_vect.h>
 
 #include "action/action.h"
+#include "bench/median.h"
 #include "csum_action/csum_action.h"
 #include "csum_action/impl.h"
 #include "packet/packet.h"
@@ -52,22 +53,6 @@ static unsigned int rounds = 101;
 static struct rte_mempool *pool;
 static FILE *json;
 static bool json_first = true;
-
-static int
-compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Sorts, so that v[0] is the best window afterwards. */
-static double
-median(double *v, unsigned int n)
-{
-	qsort(v, n, sizeof(*v), compare);
-	return v[n / 2];
-}
 
 static void
 print_cell(double *v, unsigned int n)
@@ -411,7 +396,7 @@ change(void *arg)
 	c->worst_us = 0;
 	if (n > 0) {
 		n = RTE_MIN(n, RTE_DIM(latencies));
-		qsort(latencies, n, sizeof(*latencies), compare);
+		median_sort(latencies, n);
 		c->worst_us = latencies[n * 99 / 100];
 	}
 	return 0;

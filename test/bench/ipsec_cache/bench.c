@@ -33,7 +33,8 @@
 #include <rte_ethdev.h>
 #include <rte_ether.h>
 
-#include "../../unit/ipsec_cache/world.h"
+#include "bench/median.h"
+#include "unit/ipsec_cache/world.h"
 
 #define BURST 32
 #define BURSTS 8 /* in a window */
@@ -76,22 +77,6 @@ static struct {
 	unsigned int frame_len;
 	unsigned int turns; /* in: numbers that are there of each flow */
 } now;
-
-static int
-compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Sorts, so that v[0] is the best window afterwards. */
-static double
-median(double *v, unsigned int n)
-{
-	qsort(v, n, sizeof(*v), compare);
-	return v[n / 2];
-}
 
 static void
 record(const char *group, const char *name, unsigned int size, double value, const char *unit)

@@ -21,6 +21,7 @@
 
 #include <rte_cycles.h>
 
+#include "bench/median.h"
 #include "unit/ipsec_cache/world.h"
 
 #define SAS 60000
@@ -113,22 +114,13 @@ add_policy(uint32_t i, unsigned int shapes)
 		errx(1, "%s", why);
 }
 
-static int
-compare(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 static void
 print_changes(const char *name, double *cost, unsigned int n)
 {
 	char text[64];
 
-	qsort(cost, n, sizeof(*cost), compare);
 	snprintf(text, sizeof(text), "%s, median", name);
-	row("change", text, cost[n / 2], "us");
+	row("change", text, median(cost, n), "us");
 	snprintf(text, sizeof(text), "%s, 99th percentile", name);
 	row("change", text, cost[n - 1 - n / 100], "us");
 	snprintf(text, sizeof(text), "%s, slowest", name);

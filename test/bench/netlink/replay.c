@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/median.h"
 #include "world.h"
 
 #define ROUNDS_MAX 101
@@ -53,14 +54,6 @@ seconds(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static int
-by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
 }
 
 static size_t
@@ -219,8 +212,8 @@ main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		for (unsigned int r = 0; r < rounds; r++)
 			run(&rows[i], requests, &cpu[r], &wall[r]);
-		qsort(cpu, rounds, sizeof(cpu[0]), by_value);
-		qsort(wall, rounds, sizeof(wall[0]), by_value);
+		median_sort(cpu, rounds);
+		median_sort(wall, rounds);
 		printf("%-20s %12.0f %12.0f\n", rows[i].name, cpu[rounds / 2] * 1e9,
 			wall[rounds / 2]);
 		fflush(stdout);

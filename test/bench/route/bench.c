@@ -28,6 +28,7 @@
 #include <rte_malloc.h>
 #include <rte_rcu_qsbr.h>
 
+#include "bench/median.h"
 #include "rcu/rcu.h"
 #include "route/route.h"
 #include "route_stubs.h"
@@ -49,26 +50,16 @@ static unsigned int n_windows = 101;
 static uint32_t dst4[DESTINATIONS];
 static uint8_t dst6[DESTINATIONS][ROUTE_ADDR_LEN];
 
-static int
-compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void
 report(const char *name, const char *unit, double *v, unsigned int n, bool more_is_better)
 {
-	double median, best;
+	double middle = median(v, n), best;
 
-	qsort(v, n, sizeof(*v), compare);
-	median = v[n / 2];
 	best = more_is_better ? v[n - 1] : v[0];
-	printf("%-28s %12.1f %12.1f %s\n", name, median, best, unit);
+	printf("%-28s %12.1f %12.1f %s\n", name, middle, best, unit);
 	fflush(stdout);
 	if (json != NULL)
-		fprintf(json, "%s\t\"%s\": %.2f", json_first ? "" : ",\n", name, median);
+		fprintf(json, "%s\t\"%s\": %.2f", json_first ? "" : ",\n", name, middle);
 	json_first = false;
 }
 

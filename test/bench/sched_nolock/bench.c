@@ -33,6 +33,7 @@
 #include <rte_pause.h>
 #include <rte_rcu_qsbr.h>
 
+#include "bench/median.h"
 #include "latency.h"
 #include "peers.h"
 #include "rcu/rcu.h"
@@ -327,28 +328,20 @@ run(enum device device, unsigned int n, enum way way, unsigned int b, unsigned i
 	res->cycles[round] = 1 / sum;
 }
 
-static int
-by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
+/* Of rounds that keep their order. */
 static double
-median(const double *values, unsigned int n)
+middle(const double *values, unsigned int n)
 {
 	double sorted[ROUNDS_MAX];
 
 	memcpy(sorted, values, n * sizeof(values[0]));
-	qsort(sorted, n, sizeof(sorted[0]), by_value);
-	return sorted[n / 2];
+	return median(sorted, n);
 }
 
 static double
 cycles(enum device device, unsigned int n, enum way way, unsigned int b)
 {
-	return median(bench.results[device][n - 1][way][b].cycles, bench.rounds);
+	return middle(bench.results[device][n - 1][way][b].cycles, bench.rounds);
 }
 
 /* The median of the differences within a round: what drifts from round to round falls out. */
@@ -361,7 +354,7 @@ added(enum device device, enum way way, unsigned int b)
 
 	for (i = 0; i < bench.rounds; i++)
 		diff[i] = results[way][b].cycles[i] - results[BARE][b].cycles[i];
-	return median(diff, bench.rounds);
+	return middle(diff, bench.rounds);
 }
 
 static double
@@ -373,7 +366,7 @@ ratio(enum device device, enum way slow, enum way fast, unsigned int n, unsigned
 
 	for (i = 0; i < bench.rounds; i++)
 		r[i] = results[slow][b].cycles[i] / results[fast][b].cycles[i];
-	return median(r, bench.rounds);
+	return middle(r, bench.rounds);
 }
 
 static double
@@ -436,7 +429,7 @@ print_shared(enum device device)
 		printf("%-34s", way_names[way]);
 		for (b = 0; b < N_BURSTS; b++)
 			printf("%8.1f (%.3f)", cycles(device, 2, way, b),
-				median(bench.results[device][1][way][b].jain, bench.rounds));
+				middle(bench.results[device][1][way][b].jain, bench.rounds));
 		printf("\n");
 	}
 	for (way = SPIN; way < N_WAYS; way++) {
@@ -523,7 +516,7 @@ write_rows(FILE *f, enum device device, const char **comma)
 					"\"jain\": %.4f",
 					*comma, device_names[device], way_names[way], n, bursts[b],
 					cycles(device, n, way, b),
-					median(bench.results[device][n - 1][way][b].jain,
+					middle(bench.results[device][n - 1][way][b].jain,
 						bench.rounds));
 				if (n == 1)
 					fprintf(f, ", \"added\": %.2f", added(device, way, b));
