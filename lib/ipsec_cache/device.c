@@ -188,7 +188,7 @@ rule_create(struct ipsec_session *s)
 {
 	/* Drivers want one or another of these behind the action: nothing, or where it goes then.
 	 */
-	static const enum rte_flow_action_type seconds[] = { RTE_FLOW_ACTION_TYPE_END,
+	static const enum rte_flow_action_type fates[] = { RTE_FLOW_ACTION_TYPE_END,
 		RTE_FLOW_ACTION_TYPE_PASSTHRU, RTE_FLOW_ACTION_TYPE_QUEUE };
 	const struct ipsec_cache_rt *rt = s->rt;
 	struct rte_flow_item_ipv4 ip4 = { 0 }, ip4_mask = { 0 };
@@ -221,8 +221,8 @@ rule_create(struct ipsec_session *s)
 		.type = RTE_FLOW_ITEM_TYPE_ESP, .spec = &esp, .mask = &esp_mask
 	};
 	pattern[n] = (struct rte_flow_item){ .type = RTE_FLOW_ITEM_TYPE_END };
-	for (i = 0; i < RTE_DIM(seconds) && s->flow == NULL && !no_flows; i++)
-		s->flow = rule_try(s->port, pattern, seconds[i], s->security, &no_flows);
+	for (i = 0; i < RTE_DIM(fates) && s->flow == NULL && !no_flows; i++)
+		s->flow = rule_try(s->port, pattern, fates[i], s->security, &no_flows);
 	return s->flow != NULL || no_flows;
 }
 
