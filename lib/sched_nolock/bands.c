@@ -367,3 +367,31 @@ bands_take(struct bands *bands, struct bands *oldest, unsigned int self, struct 
 	for (w = 0; w < bands->n_workers; w++)
 		bands->looks[w].seen = bands->looks[w].gen;
 }
+
+void
+bands_mark(struct bands *bands)
+{
+	unsigned int w, b;
+
+	for (w = 0; w < bands->n_workers; w++)
+		for (b = 0; b < bands->n; b++)
+			/* Relaxed: which posts count as earlier is not decided here. */
+			bands->senders[w].marked[b] = atomic_load_explicit(
+				&bands->senders[w].tail[b], memory_order_relaxed);
+}
+
+bool
+bands_passed(const struct bands *bands)
+{
+	const struct sender *snd;
+	unsigned int w, b;
+
+	for (w = 0; w < bands->n_workers; w++) {
+		snd = &bands->senders[w];
+		for (b = 0; b < bands->n; b++)
+			if ((int32_t)(atomic_load_explicit(&snd->head[b], memory_order_relaxed) -
+				    snd->marked[b]) < 0)
+				return false;
+	}
+	return true;
+}

@@ -62,6 +62,8 @@ struct sender {
 	/* The owner writes; the worker reads it when a lane looks full. */
 	alignas(RTE_CACHE_LINE_SIZE) _Atomic uint32_t head[SCHED_NOLOCK_BANDS_MAX];
 	struct segment *from[SCHED_NOLOCK_BANDS_MAX];
+	/* The control thread's: the tails at its last mark. */
+	alignas(RTE_CACHE_LINE_SIZE) uint32_t marked[SCHED_NOLOCK_BANDS_MAX];
 };
 
 /* What the owner knows of one worker's lanes. */
@@ -86,6 +88,7 @@ struct bands {
 	/* The control thread's. */
 	struct sched_nolock *sched; /* NULL: destroyed, to be freed when the grace period ends */
 	bool deferred; /* a grace period is under way */
+	uint64_t mark; /* the mark that the senders' `marked` is of */
 	struct rcu_head rcu_head;
 
 	/* The owner's. */
@@ -121,6 +124,11 @@ void bands_take(struct bands *bands, struct bands *oldest, unsigned int self, st
 /* Takes up to max packets of one lane, for a flush. Owner. */
 unsigned int bands_take_lane(struct bands *bands, unsigned int w, unsigned int band,
 	struct batch *batch, unsigned int max);
+
+/* Notes where the lanes end. Owner. */
+void bands_mark(struct bands *bands);
+/* Everything that was posted by then was taken. Owner. */
+bool bands_passed(const struct bands *bands);
 
 /*
  * Ends a post. A store to gen and then the caller's load of the state: both sequentially

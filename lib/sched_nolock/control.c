@@ -353,6 +353,68 @@ sched_nolock_set_exclusive(struct sched_nolock *s, int worker)
 	return 0;
 }
 
+void
+sched_nolock_mark(struct sched_nolock *s)
+{
+	struct bands *set;
+
+	acquire(s);
+	s->mark++;
+	s->mark_taken = false;
+	for (set = s->oldest; set != NULL; set = newer(set)) {
+		set->mark = s->mark;
+		bands_mark(set);
+	}
+	release(s, true);
+}
+
+/* Packets that have come out of the lanes since the beginning; *gone: of those, sent or dropped.
+ * Owner: between turns what is not gone is held. */
+static uint64_t
+taken(const struct sched_nolock *s, uint64_t *gone)
+{
+	uint64_t n = 0;
+	unsigned int w;
+
+	*gone = 0;
+	for (w = 0; w <= s->n_workers; w++) {
+		const struct counters *cnt = &s->counters[w];
+
+		n += atomic_load_explicit(&cnt->taken, memory_order_relaxed);
+		*gone += atomic_load_explicit(&cnt->sent, memory_order_relaxed) +
+			atomic_load_explicit(&cnt->flushed, memory_order_relaxed);
+	}
+	return n;
+}
+
+/*
+ * As the owner, so that nobody has packets in hand. They leave the lanes in order, and in that
+ * order they are sent: those that the driver refuses go before anything else is taken, and a flush
+ * begins with them (B5). So once the lanes are beyond the mark, and as many packets are gone as had
+ * been taken by then, all from before the mark are among them; with them those that were held when
+ * it was made, which were taken still earlier. A set that the mark does not know is younger; one
+ * that has been unlinked was empty.
+ */
+bool
+sched_nolock_passed(struct sched_nolock *s)
+{
+	const struct bands *set;
+	uint64_t out, gone;
+	bool passed;
+
+	acquire(s);
+	out = taken(s, &gone);
+	if (!s->mark_taken) {
+		s->mark_taken = true;
+		for (set = s->oldest; set != NULL; set = newer(set))
+			s->mark_taken &= set->mark != s->mark || bands_passed(set);
+		s->mark_out = out;
+	}
+	passed = s->mark_taken && gone >= s->mark_out;
+	release(s, true);
+	return passed;
+}
+
 int
 sched_nolock_exclusive(const struct sched_nolock *s)
 {

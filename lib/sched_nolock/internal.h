@@ -99,6 +99,9 @@ struct sched_nolock {
 	/* The control thread's. */
 	alignas(RTE_CACHE_LINE_SIZE) struct sched_nolock_conf conf;
 	struct sched_nolock_stats base; /* what stats_clear() subtracts */
+	uint64_t mark; /* counts them */
+	bool mark_taken; /* what the last one found in the lanes has been taken from them */
+	uint64_t mark_out; /* packets that had been taken by then, since the beginning */
 };
 
 static inline void

@@ -148,6 +148,15 @@ int sched_nolock_set_exclusive(struct sched_nolock *sched, int worker);
 /* That worker, or -1. Any thread. */
 int sched_nolock_exclusive(const struct sched_nolock *sched);
 
+/*
+ * Notes what is queued and held now; passed() says whether all of that has been given to the driver
+ * or dropped since, whatever came after it. One mark at a time: the next takes its place. What a
+ * worker sent before it last reported quiescence, and nobody waited for, counts as "now". Control
+ * thread, under traffic; both wait for whoever is sending, as set_exclusive() does.
+ */
+void sched_nolock_mark(struct sched_nolock *sched);
+bool sched_nolock_passed(struct sched_nolock *sched);
+
 /* The current bands, priomap and limit. Control thread. */
 const struct sched_nolock_conf *sched_nolock_conf(const struct sched_nolock *sched);
 

@@ -568,6 +568,153 @@ the_exclusive_form_sends_without_state(void **state)
 	finish();
 }
 
+static bool
+passed(void)
+{
+	return sched_nolock_passed(bed.sched);
+}
+
+/* Lets the NIC take n more. */
+static void
+let_out(unsigned int n)
+{
+	bed.nic.room = n;
+	while (sched_nolock_drain(bed.sched, 3) > 0)
+		;
+	bed.nic.room = 0;
+}
+
+static void
+a_mark_passes_when_all_before_it_is_gone(void **state)
+{
+	struct sched_nolock_conf conf = bed_conf();
+
+	(void)state;
+	make(&conf);
+	sched_nolock_mark(bed.sched);
+	assert_true(passed());
+	bed_send(0, 0, 5, 0); /* bypasses, so has gone */
+	sched_nolock_mark(bed.sched);
+	assert_true(passed());
+	bed.nic.room = 0;
+	bed_send(0, 5, 70, 0); /* held and in a lane */
+	bed_send(1, 75, 10, 0);
+	assert_false(stats().held == 0 || stats().queued == 0);
+	sched_nolock_mark(bed.sched);
+	bed_send(1, 85, 20, 0); /* after the mark */
+	assert_false(passed());
+	let_out(40);
+	assert_false(passed());
+	let_out(0);
+	assert_false(passed());
+	/* Whatever order workers' packets leave in: not before the 80 are gone, and at the latest
+	 * with all. */
+	let_out(39);
+	assert_false(passed());
+	let_out(26);
+	assert_true(sched_nolock_empty(bed.sched));
+	assert_true(passed());
+	finish();
+}
+
+/* One worker's packets leave in order: the mark passes exactly between two of them. */
+static void
+a_mark_passes_with_its_last_packet(void **state)
+{
+	struct sched_nolock_conf conf = bed_conf();
+
+	(void)state;
+	for (unsigned int held = 0; held < 2; held++) {
+		conf = bed_conf();
+		make(&conf);
+		bed.nic.room = 0;
+		bed_send(0, 0, 100, 0);
+		if (held != 0)
+			sched_nolock_drain(bed.sched, 3); /* tries, and holds */
+		sched_nolock_mark(bed.sched);
+		bed_send(0, 100, 50, 0);
+		for (unsigned int i = 0; i < 99; i++) {
+			let_out(1);
+			assert_false(passed());
+		}
+		let_out(1);
+		/* The lanes may be beyond it only when what was taken with it is gone. */
+		for (unsigned int i = 0; i < 50 && !passed(); i++)
+			let_out(1);
+		assert_true(passed());
+		assert_true(bed.nic.n >= 100);
+		assert_false(sched_nolock_empty(bed.sched));
+		bed.nic.room = 1000;
+		while (sched_nolock_drain(bed.sched, 3) > 0)
+			;
+		finish();
+	}
+}
+
+static void
+a_mark_waits_for_the_last_band(void **state)
+{
+	struct sched_nolock_conf conf = bed_conf();
+
+	(void)state;
+	make(&conf);
+	bed.nic.room = 0;
+	bed_send(0, 0, 1, 6); /* held */
+	bed_send(0, 1, 3, 2); /* the last band */
+	sched_nolock_mark(bed.sched);
+	bed_send(1, 4, 200, 6); /* goes first */
+	let_out(190);
+	assert_false(passed());
+	let_out(20);
+	assert_true(passed());
+	finish();
+}
+
+static void
+a_mark_outlives_a_change_a_flush_and_a_stop(void **state)
+{
+	struct sched_nolock_conf conf = bed_conf();
+	const uint8_t two[SCHED_NOLOCK_PRIO_MAX] = { 0 };
+
+	(void)state;
+	make(&conf);
+	bed.nic.room = 0;
+	bed_send(0, 0, 80, 0);
+	sched_nolock_mark(bed.sched);
+	assert_int_equal(sched_nolock_change(bed.sched, 2, two, 100), 0);
+	bed_send(0, 80, 10, 0);
+	assert_false(passed());
+	rcu_barrier(bed.rcu);
+	bed.nic.room = 1000;
+	while (sched_nolock_drain(bed.sched, 3) > 0)
+		;
+	assert_true(passed());
+	bed.nic.room = 0;
+	bed_send(0, 0, 80, 0);
+	sched_nolock_mark(bed.sched);
+	assert_false(passed());
+	sched_nolock_flush(bed.sched);
+	assert_true(passed());
+	bed_send(0, 0, 80, 0);
+	sched_nolock_mark(bed.sched);
+	assert_false(passed());
+	sched_nolock_deactivate(bed.sched);
+	assert_true(passed());
+	sched_nolock_activate(bed.sched);
+	/* The exclusive form: its worker keeps the ownership, and gets it back. */
+	bed.nic.room = 1000;
+	assert_int_equal(sched_nolock_set_exclusive(bed.sched, 1), 0);
+	bed_send(1, 0, 1, 0);
+	bed.nic.room = 0;
+	bed_send(1, 1, 5, 0);
+	sched_nolock_mark(bed.sched);
+	assert_false(passed());
+	bed.nic.room = 1000;
+	bed_send(1, 6, 1, 0);
+	assert_true(passed());
+	finish();
+}
+
 int
 main(void)
 {
@@ -592,6 +739,10 @@ main(void)
 		cmocka_unit_test(a_change_keeps_order_and_loses_nothing),
 		cmocka_unit_test(the_limit_changes_under_a_backlog),
 		cmocka_unit_test(the_exclusive_form_sends_without_state),
+		cmocka_unit_test(a_mark_passes_when_all_before_it_is_gone),
+		cmocka_unit_test(a_mark_passes_with_its_last_packet),
+		cmocka_unit_test(a_mark_waits_for_the_last_band),
+		cmocka_unit_test(a_mark_outlives_a_change_a_flush_and_a_stop),
 	};
 
 	bed_init("sched_nolock_rules");
