@@ -9,6 +9,7 @@
 #include <rte_errno.h>
 #include <rte_log.h>
 #include <rte_malloc.h>
+#include <rte_mbuf_dyn.h>
 
 #include "app.h"
 #include "control.h"
@@ -37,8 +38,14 @@ rcu_start(struct app *a)
 static int
 metadata_register(struct app *a)
 {
-	if ((a->meta_offset = packet_meta_register()) >= 0)
+	static const struct rte_mbuf_dynflag opened = { .name = "millrace_opened" };
+	int bit;
+
+	if ((a->meta_offset = packet_meta_register()) >= 0 &&
+		(bit = rte_mbuf_dynflag_register(&opened)) >= 0) {
+		a->opened = UINT64_C(1) << bit;
 		return 0;
+	}
 	fprintf(stderr, "millrace: mbufs have no room for the packet's metadata: %s\n",
 		rte_strerror(rte_errno));
 	return -1;

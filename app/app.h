@@ -34,6 +34,7 @@ struct prompt;
 struct app {
 	struct options opt;
 	int meta_offset; /* of struct packet_meta in every mbuf */
+	uint64_t opened; /* the flag in an mbuf's ol_flags: it came out of a tunnel here */
 	struct rte_mempool *pool[RTE_MAX_NUMA_NODES];
 	struct rte_rcu_qsbr *qsbr;
 	struct rcu *rcu;

@@ -28,6 +28,7 @@
 	X(NO_PORT, "no_port", "redirected to a port that does not exist") \
 	X(REDIRECT_LOOP, "redirect_loop", "redirected or mirrored too many times") \
 	X(MIRROR_NOBUF, "mirror_nobuf", "no mbuf left for the copy that mirred wanted") \
+	X(ESP_UNSEEN, "esp_unseen", "a NIC took its ESP off, and IPsec here never looked at it") \
 	X(TX_INVALID, "tx_invalid", "the driver cannot send it (rte_eth_tx_prepare)") \
 	X(RX_SINK, "rx_sink", "consumed by forward mode rxonly") \
 	X(NOT_FOR_US, "not_for_us", "its Ethernet destination is another station") \

@@ -18,6 +18,7 @@
 #include "forward/forward.h"
 #include "pipeline.h"
 #include "port.h"
+#include "protect.h"
 
 void
 pipeline_receive(struct worker *worker, const struct stream *stream, struct packet_vector *vector)
@@ -36,14 +37,15 @@ pipeline_queue(
 	struct worker *worker, struct port *port, uint16_t queue, struct packet_vector *vector)
 {
 	uint16_t n, sent;
+	uint64_t any;
 
 	pipeline_hook(worker, &port->root[queue], true, vector);
-	if (unlikely((n = vector->n) == 0))
+	n = vector->n;
+	/* What was left to a NIC, of ESP or of sums, and is not for this one; virtio's "none". */
+	if (unlikely((any = protect_flags(vector->pkts, n)) != 0))
+		n = protect_finish(worker, port, vector, any);
+	if (unlikely(n == 0))
 		return;
-	/* What this port's NIC cannot do of the sums that were left to one, and virtio's "none". */
-	if (unlikely(csum_action_pending(vector->pkts, n)))
-		csum_action_complete(
-			worker->app->csum, worker->id, vector->pkts, n, port->csum_offloads);
 	sent = sched_nolock_enqueue(port->sched[queue], worker->id, vector->pkts, n);
 	count(&worker->tx[port->id].packets, sent);
 	if (unlikely(sent < n)) {

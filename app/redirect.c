@@ -7,16 +7,28 @@
 #include "app.h"
 #include "classifier/mirred.h"
 #include "pipeline.h"
+#include "protect.h"
 
 #define NESTING_MAX 4 /* Linux: MIRRED_NEST_LIMIT */
 
-/* As if they had come in there. */
+/* As if they had come in there: so as they would be on the wire. */
 static void
 receive_again(struct worker *worker, const struct stream *stream, struct packet_vector *vector)
 {
-	for (unsigned int i = 0; i < vector->n; i++)
-		packet_meta(vector->pkts[i], worker->meta_offset)->iif = stream->rx_port->ifindex;
-	pipeline_receive(worker, stream, vector);
+	uint16_t n = 0;
+
+	for (uint16_t i = 0; i < vector->n; i++) {
+		struct rte_mbuf *m = vector->pkts[i];
+
+		if (unlikely(!protect_one(worker, m))) {
+			drop(&worker->drops, DROP_ESP_DEVICE, &m, 1);
+			continue;
+		}
+		packet_meta(m, worker->meta_offset)->iif = stream->rx_port->ifindex;
+		vector->pkts[n++] = m;
+	}
+	if (likely((vector->n = n) > 0))
+		pipeline_receive(worker, stream, vector);
 }
 
 static void
@@ -64,10 +76,16 @@ pipeline_mirror(void *arg, unsigned int worker_id, uint32_t ifindex, bool ingres
 
 	(void)worker_id;
 	packet_mask_for_each (i, mask) {
-		/* A copy, not a clone: later actions of either way may write to the packet. */
-		struct rte_mbuf *copy =
-			rte_pktmbuf_copy(pkts[i], pkts[i]->pool, 0, pkts[i]->pkt_len);
+		struct rte_mbuf *copy;
 
+		/* Before there are two of it: a NIC that encrypted both, or two that differ, would
+		 * give the key away. */
+		if (unlikely(!protect_one(worker, pkts[i]))) {
+			drop_count(&worker->drops, DROP_ESP_DEVICE, 1, pkts[i]->pkt_len);
+			continue;
+		}
+		/* A copy, not a clone: later actions of either way may write to the packet. */
+		copy = rte_pktmbuf_copy(pkts[i], pkts[i]->pool, 0, pkts[i]->pkt_len);
 		if (copy == NULL) {
 			drop_count(&worker->drops, DROP_MIRROR_NOBUF, 1, pkts[i]->pkt_len);
 			continue;

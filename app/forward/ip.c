@@ -12,6 +12,7 @@
 
 #include "forward/ip_burst.h"
 #include "forward/ip_esp.h"
+#include "protect.h"
 
 #define MAC_MASK UINT64_C(0x0000ffffffffffff) /* of eight bytes loaded, little-endian */
 #define HEADERS_MIN (RTE_ETHER_HDR_LEN + sizeof(struct rte_ipv4_hdr)) /* that are written to */
@@ -229,6 +230,17 @@ ip4_check(struct burst *b, unsigned int i)
 	return burst_own(b, i, HEADERS_MIN) && check_header(b, i, &dst);
 }
 
+/* As burst_own(). What a NIC took ESP off is looked at by IPsec first: its headers may be anything.
+ */
+static bool __rte_noinline
+make_plain(struct burst *b, unsigned int i)
+{
+	if ((b->pkts[i]->ol_flags & PROTECT_RX_FLAGS) == 0 || ip_esp_is(b, i))
+		return burst_own(b, i, HEADERS_MIN);
+	b->opened |= UINT64_C(1) << i;
+	return false;
+}
+
 /* Checks one frame; true if it is IPv4, for us, and to be routed. */
 static inline bool
 check(struct burst *b, unsigned int i, uint64_t mac, uint32_t *dst)
@@ -236,7 +248,9 @@ check(struct burst *b, unsigned int i, uint64_t mac, uint32_t *dst)
 	const struct packet_view *view = &b->views[i];
 	const struct rte_mbuf *m;
 
-	if (unlikely(!burst_own(b, i, HEADERS_MIN)))
+	if (unlikely(
+		    !burst_is_plain(b->pkts[i], HEADERS_MIN, BURST_ELSEWHERE | PROTECT_RX_FLAGS)) &&
+		!make_plain(b, i))
 		return false;
 	m = b->pkts[i];
 	if (unlikely(m->data_len < RTE_ETHER_HDR_LEN || frame_dst(m) != mac)) {
@@ -580,7 +594,7 @@ ip_forward(struct worker *worker, const struct stream *stream, struct packet_vec
 	check_all(&b, vector->n, &r);
 	if (unlikely(b.v6 != 0))
 		b.v6 = ip6_check(&b, b.v6);
-	if (unlikely(ipsec_cache_active(worker->app->ipsec)))
+	if (unlikely(ipsec_cache_active(worker->app->ipsec) || b.opened != 0))
 		ask_ipsec(&b, vector, &r);
 	finish(&b, vector, &r);
 }

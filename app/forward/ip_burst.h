@@ -27,6 +27,7 @@ struct burst {
 	const struct route_hop *hops[PACKET_VECTOR_MAX];
 	uint64_t v4; /* mask: IPv4, checked, to be routed */
 	uint64_t v6; /* mask: IPv6, to be routed once ip6_check() has seen them */
+	uint64_t opened; /* mask: NICs took ESP off them; nothing was checked yet */
 	uint64_t forward; /* mask: to be sent */
 	uint64_t dropped; /* mask: for why[i] */
 	const struct route_hop *last; /* the hop of the last that is to be sent */
@@ -46,7 +47,7 @@ burst_begin(struct burst *b, struct worker *worker, uint16_t rx_port,
 	b->own = false;
 	b->pkts = vector->pkts;
 	b->views = vector->views;
-	b->v4 = b->v6 = b->forward = b->dropped = 0;
+	b->v4 = b->v6 = b->opened = b->forward = b->dropped = 0;
 	b->last = NULL;
 	b->mixed = false;
 }
@@ -58,13 +59,15 @@ burst_drop(struct burst *b, enum drop_reason reason, unsigned int i)
 	b->dropped |= UINT64_C(1) << i;
 }
 
-/* Ethernet and an IP header that lie together in a segment that may be written to. */
+#define BURST_ELSEWHERE (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL)
+
+/* Ethernet and an IP header that lie together in a segment that may be written to, and none of
+ * those flags. */
 static inline bool
-burst_is_writable(const struct rte_mbuf *m, uint32_t need)
+burst_is_plain(const struct rte_mbuf *m, uint32_t need, uint64_t flags)
 {
 	return likely(m->data_len >= need && rte_mbuf_refcnt_read(m) == 1 &&
-		(m->ol_flags & (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL)) == 0 &&
-		rte_pktmbuf_headroom(m) >= 2);
+		(m->ol_flags & flags) == 0 && rte_pktmbuf_headroom(m) >= 2);
 }
 
 /* Copies it into one that is so. False: no mbuf, or it is too short: it is dropped by name. */
@@ -74,7 +77,8 @@ bool burst_make_writable(struct burst *b, unsigned int i, uint32_t need);
 static inline bool
 burst_own(struct burst *b, unsigned int i, uint32_t need)
 {
-	return likely(burst_is_writable(b->pkts[i], need)) || burst_make_writable(b, i, need);
+	return likely(burst_is_plain(b->pkts[i], need, BURST_ELSEWHERE)) ||
+		burst_make_writable(b, i, need);
 }
 
 /* Hands packet i over to the control thread. */

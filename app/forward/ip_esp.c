@@ -16,6 +16,7 @@
 
 #include "forward/ip_burst.h"
 #include "forward/ip_esp.h"
+#include "protect.h"
 
 #define NATT_PORT 4500 /* RFC 3948 */
 #define FRAGMENTS_MAX PACKET_VECTOR_MAX
@@ -52,6 +53,19 @@ is_udp_4500(const struct burst *b, unsigned int i)
 	return port != NULL && *port == RTE_BE16(NATT_PORT);
 }
 
+static inline bool
+is_esp(const struct burst *b, unsigned int i)
+{
+	return (b->views[i].stop == PACKET_STOP_OPAQUE && b->views[i].l4_proto == IPPROTO_ESP) ||
+		is_udp_4500(b, i);
+}
+
+bool
+ip_esp_is(const struct burst *b, unsigned int i)
+{
+	return is_esp(b, i);
+}
+
 static uint64_t
 esp_of(const struct burst *b, uint64_t mask)
 {
@@ -59,9 +73,7 @@ esp_of(const struct burst *b, uint64_t mask)
 	unsigned int i;
 
 	packet_mask_for_each (i, mask) {
-		if ((b->views[i].stop == PACKET_STOP_OPAQUE &&
-			    b->views[i].l4_proto == IPPROTO_ESP) ||
-			is_udp_4500(b, i))
+		if (is_esp(b, i))
 			esp |= UINT64_C(1) << i;
 	}
 	return esp;
@@ -73,7 +85,7 @@ check_inner(struct burst *b, unsigned int i)
 {
 	uint64_t bit = UINT64_C(1) << i;
 
-	b->pkts[i]->ol_flags |= RTE_MBUF_F_RX_SEC_OFFLOAD;
+	b->pkts[i]->ol_flags |= b->worker->app->opened;
 	if (b->views[i].l3 == PACKET_L3_IPV4) {
 		if (ip4_check(b, i))
 			b->v4 |= bit;
@@ -112,12 +124,17 @@ send_sealed(struct burst *b, const struct route_hop *hop, unsigned int i)
 	uint8_t *l3 = rte_pktmbuf_mtod_offset(b->pkts[i], uint8_t *, view->l3_off);
 	struct packet_meta *meta = packet_meta(b->pkts[i], b->worker->meta_offset);
 
+	b->pkts[i]->ol_flags &= ~b->worker->app->opened;
 	/* Rule B8: all packets of an SA wait in one band of one queue. */
 	meta->priority = 0;
 	meta->queue = meta->classid = 0;
 	b->hops[i] = hop;
 	if (unlikely(hop->kind != ROUTE_FORWARD)) {
-		ip_burst_resolve(b, i, l3 + (view->l3 == PACKET_L3_IPV4 ? 16 : 24));
+		/* Who waits is nobody's to protect (hop.waits), and will not be asked again. */
+		if (!protect_one(b->worker, b->pkts[i]))
+			drop_for(b, i, IPSEC_CACHE_ESP_DEVICE);
+		else
+			ip_burst_resolve(b, i, l3 + (view->l3 == PACKET_L3_IPV4 ? 16 : 24));
 		return;
 	}
 	burst_send(b, i, l3, hop);
@@ -267,14 +284,15 @@ open_and_ask(struct burst *b, struct packet_vector *vector, uint64_t esp, uint32
 	struct ipsec_cache_rt *by[PACKET_VECTOR_MAX] = { NULL };
 
 	open_all(b, vector, esp, by);
-	if ((b->v4 | b->v6) != 0)
+	/* A NIC may still have opened something after the last SA is gone. */
+	if ((b->v4 | b->v6) != 0 && ipsec_cache_active(b->worker->app->ipsec))
 		ask_policy(b, vector, by, in_ifindex);
 }
 
 void
 ip_esp_burst(struct burst *b, struct packet_vector *vector, uint32_t in_ifindex)
 {
-	uint64_t all = b->v4 | b->v6, esp = esp_of(b, all);
+	uint64_t all = b->v4 | b->v6, esp = esp_of(b, all) | b->opened;
 
 	ipsec_cache_begin(b->worker->ipsec);
 	if (esp != 0)
@@ -292,7 +310,7 @@ keep_in(struct burst *b)
 	unsigned int i;
 
 	packet_mask_for_each (i, b->v4 | b->v6) {
-		if ((b->pkts[i]->ol_flags & RTE_MBUF_F_RX_SEC_OFFLOAD) == 0)
+		if ((b->pkts[i]->ol_flags & b->worker->app->opened) == 0)
 			continue;
 		b->v4 &= ~(UINT64_C(1) << i);
 		b->v6 &= ~(UINT64_C(1) << i);
@@ -324,12 +342,14 @@ ip_esp_handed(struct worker *worker, const struct ip_reply *replies, unsigned in
 	/* Their headers were checked by who handed them over. */
 	packet_vector_parse(&vector);
 	for (unsigned int i = 0; i < vector.n; i++) {
-		if (views[i].l3 == PACKET_L3_IPV4)
+		if ((pkts[i]->ol_flags & PROTECT_RX_FLAGS) != 0 && !is_esp(&b, i))
+			b.opened |= UINT64_C(1) << i;
+		else if (views[i].l3 == PACKET_L3_IPV4)
 			b.v4 |= UINT64_C(1) << i;
 		else
 			b.v6 |= UINT64_C(1) << i;
 	}
-	if (ipsec_cache_active(worker->app->ipsec))
+	if (ipsec_cache_active(worker->app->ipsec) || b.opened != 0)
 		ip_esp_burst(&b, &vector, first->kind == REPLY_OPEN ? port->ifindex : 0);
 	if (b.own)
 		keep_in(&b);

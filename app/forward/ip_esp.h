@@ -35,11 +35,13 @@ enum ip_reply_kind {
 	REPLY_OWN, /* is ours: the same, and its TTL stays */
 };
 
+/* ip_esp.c: looks like ESP, bare or in UDP. */
+bool ip_esp_is(const struct burst *b, unsigned int i);
 /*
- * ip_esp.c, workers. Of the packets in b->v4 and b->v6, whose headers were checked: opens ESP for
- * us, asks policies, seals. Those left in the masks are to be routed; sealed ones are in
- * b->forward, with hops. in_ifindex: the port's; 0: inbound policies were checked, or it is our
- * own.
+ * ip_esp.c, workers. Of the packets in b->v4 and b->v6, whose headers were checked, and those in
+ * b->opened: opens ESP for us, asks policies, seals. Those left in the masks are to be routed;
+ * sealed ones are in b->forward, with hops. in_ifindex: the port's; 0: inbound policies were
+ * checked, or it is our own.
  */
 void ip_esp_burst(struct burst *b, struct packet_vector *vector, uint32_t in_ifindex);
 /* Goes on with what crypto devices finished. */
@@ -59,12 +61,12 @@ void ip_ipsec_destroy(struct app *app);
  */
 bool ip_ipsec_output(struct router *ip, struct rte_mbuf *m);
 /*
- * What came out of a tunnel is marked (RTE_MBUF_F_RX_SEC_OFFLOAD), and what quotes or answers it:
+ * What came out of a tunnel is marked (app->opened), and what quotes or answers it:
  * that goes back into one, or nowhere. ip_ipsec_quote() marks `e`, which quotes `m`.
  * ip_ipsec_source(): where `m` is marked, our address on the side that it was going to, which
  * policies protect as they do its answer; else, or where there is none, NULL.
  */
-void ip_ipsec_quote(struct rte_mbuf *e, const struct rte_mbuf *m);
+void ip_ipsec_quote(const struct router *ip, struct rte_mbuf *e, const struct rte_mbuf *m);
 const struct route_address *
 ip_ipsec_source(const struct router *ip, const struct rte_mbuf *m, uint8_t family, const void *dst);
 /* A packet for us was put together from fragments: true if it is ESP's and has gone to a worker. */

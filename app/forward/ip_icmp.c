@@ -101,7 +101,7 @@ send_error(struct router *ip, const struct rte_mbuf *m, const struct packet_view
 		src = error_source(ip, m, &h->src_addr);
 	if (src == NULL || (e = ip_alloc(ip)) == NULL)
 		return;
-	ip_ipsec_quote(e, m);
+	ip_ipsec_quote(ip, e, m);
 	p = (uint8_t *)rte_pktmbuf_append(e, (uint16_t)(RTE_ETHER_HDR_LEN + headers + quoted));
 	if (p == NULL) {
 		ip_drop(ip, DROP_IP_NOBUF, e);

@@ -109,7 +109,7 @@ ip_icmp6_error(struct router *ip, const struct rte_mbuf *m, const struct packet_
 		ip, &out, (uint16_t)(sizeof(*icmp) + quoted), HOP_LIMIT, src->addr, h->src_addr);
 	if (e == NULL)
 		return;
-	ip_ipsec_quote(out, m);
+	ip_ipsec_quote(ip, out, m);
 	icmp = (void *)(e + 1);
 	icmp->icmp6_type = type;
 	icmp->icmp6_code = code;

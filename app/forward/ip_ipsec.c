@@ -44,9 +44,12 @@ resolve(void *arg, uint8_t family, const void *dst, uint32_t hash, struct ipsec_
 	*out = (struct ipsec_cache_hop){ .hop = hop, .ifindex = hop->ifindex, .mtu = hop->mtu };
 	switch (hop->kind) {
 	case ROUTE_FORWARD:
+		out->kind = IPSEC_CACHE_HOP_FORWARD;
+		break;
 	case ROUTE_RESOLVE:
 	case ROUTE_CONNECTED:
 		out->kind = IPSEC_CACHE_HOP_FORWARD;
+		out->waits = true;
 		break;
 	case ROUTE_LOCAL:
 		out->kind = IPSEC_CACHE_HOP_LOCAL;
@@ -95,15 +98,15 @@ to_worker(struct router *ip, struct rte_mbuf *m, uint16_t port, enum ip_reply_ki
 }
 
 static bool
-is_marked(const struct rte_mbuf *m)
+is_marked(const struct router *ip, const struct rte_mbuf *m)
 {
-	return (m->ol_flags & RTE_MBUF_F_RX_SEC_OFFLOAD) != 0;
+	return (m->ol_flags & ip->app->opened) != 0;
 }
 
 void
-ip_ipsec_quote(struct rte_mbuf *e, const struct rte_mbuf *m)
+ip_ipsec_quote(const struct router *ip, struct rte_mbuf *e, const struct rte_mbuf *m)
 {
-	e->ol_flags |= m->ol_flags & RTE_MBUF_F_RX_SEC_OFFLOAD;
+	e->ol_flags |= m->ol_flags & ip->app->opened;
 }
 
 const struct route_address *
@@ -111,7 +114,7 @@ ip_ipsec_source(const struct router *ip, const struct rte_mbuf *m, uint8_t famil
 {
 	struct route_path path = { .ifindex = 0 };
 
-	if (!is_marked(m) || route_get(ip->app->route, family, dst, 0, &path) == NULL ||
+	if (!is_marked(ip, m) || route_get(ip->app->route, family, dst, 0, &path) == NULL ||
 		path.ifindex == 0)
 		return NULL;
 	return route_address_source(ip->app->route, path.ifindex, family, dst);
@@ -121,7 +124,7 @@ ip_ipsec_source(const struct router *ip, const struct rte_mbuf *m, uint8_t famil
 static bool
 may_leave(struct router *ip, struct rte_mbuf *m)
 {
-	if (!is_marked(m))
+	if (!is_marked(ip, m))
 		return true;
 	ip_drop(ip, DROP_POLICY_NONE, m);
 	return false;

@@ -457,7 +457,7 @@ complete(struct router *ip, struct datagram *d, uint32_t l3_off)
 	good = d->key.family == AF_INET6 ? header6(whole, l3_off, header, (uint8_t)ecn)
 					 : header4(whole, l3_off, header, (uint8_t)ecn);
 	datagram_free(ip->fragments, d);
-	whole->ol_flags &= RTE_MBUF_F_RX_SEC_OFFLOAD; /* see ip_ipsec_quote() */
+	whole->ol_flags &= ip->app->opened; /* see ip_ipsec_quote() */
 	whole->tx_offload = 0;
 	if (!good)
 		ip_drop(ip, DROP_IP_NOBUF, whole);

@@ -130,6 +130,9 @@ void csum_action_offload_set(struct csum_action *csum, uint64_t tx_offloads);
 
 /* True if any of these packets has a sum to be completed: left by an action, or never made (Rx flag
  * "none"). */
+#define CSUM_ACTION_PENDING_FLAGS \
+	(RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_RX_L4_CKSUM_BAD | \
+		RTE_MBUF_F_RX_IP_CKSUM_BAD) /* none of them in any packet: none is pending */
 static inline bool
 csum_action_pending(struct rte_mbuf *const *pkts, uint16_t n)
 {
@@ -139,9 +142,7 @@ csum_action_pending(struct rte_mbuf *const *pkts, uint16_t n)
 	/* Most packets have no such flag at all: one load each says so. */
 	for (i = 0; i < n; i++)
 		any |= pkts[i]->ol_flags;
-	any &= RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_RX_L4_CKSUM_BAD |
-		RTE_MBUF_F_RX_IP_CKSUM_BAD;
-	if (any == 0)
+	if ((any & CSUM_ACTION_PENDING_FLAGS) == 0)
 		return false;
 	any = 0;
 	for (i = 0; i < n; i++) {

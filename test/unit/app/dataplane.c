@@ -84,6 +84,7 @@ dataplane_open(unsigned int n_ports)
 	assert_null(streams_setup(&app));
 	app.workers[0].burst = app.opt.burst;
 	app.workers[0].mode = app.mode;
+	app.workers[0].ipsec = ipsec_cache_worker(app.ipsec, 0);
 	rte_rcu_qsbr_thread_online(app.qsbr, 0);
 }
 
@@ -144,6 +145,17 @@ void
 dataplane_inject(unsigned int port, const void *frame, uint32_t len)
 {
 	dataplane_inject_cut(port, frame, len, 0);
+}
+
+void
+dataplane_inject_marked(
+	unsigned int port, const void *frame, uint32_t len, uint64_t flags, uint16_t mark_port)
+{
+	struct rte_mbuf *m = test_frame(outside, frame, len, 0);
+
+	m->ol_flags |= flags;
+	m->port = mark_port;
+	assert_int_equal(rte_ring_enqueue(wires[port].rx, m), 0);
 }
 
 void

@@ -34,6 +34,9 @@ void dataplane_refused(const char *line, const char *why);
 void dataplane_inject(unsigned int port, const void *frame, uint32_t len);
 /* Puts one on as a chain of segments of `cut` bytes. */
 void dataplane_inject_cut(unsigned int port, const void *frame, uint32_t len, uint32_t cut);
+/* Puts one on as if a driver had marked it so: ol_flags, and port. */
+void dataplane_inject_marked(
+	unsigned int port, const void *frame, uint32_t len, uint64_t flags, uint16_t mark_port);
 /* One turn of the worker: every stream polled, every Tx queue drained, quiescence reported. */
 void dataplane_turn(void);
 /* Deals the streams out anew, after ports came or went. */

@@ -217,6 +217,105 @@ flower_and_goto_choose_the_action(void **state)
 	assert_int_equal(dataplane_drops(DROP_SHOT), 1);
 }
 
+/* --- what ESP protects --- */
+
+#define TO_NIC RTE_MBUF_F_TX_SEC_OFFLOAD
+#define FROM_NIC RTE_MBUF_F_RX_SEC_OFFLOAD
+
+static void
+what_is_left_to_a_nic_leaves_by_its_port_alone(void **state)
+{
+	struct rte_mbuf *m;
+
+	(void)state;
+	/* p0 and p1 are a pair. */
+	dataplane_inject_marked(0, broken, sizeof(broken), TO_NIC, 1);
+	dataplane_inject_marked(0, broken, sizeof(broken), TO_NIC, 2);
+	dataplane_inject(0, broken, sizeof(broken));
+	dataplane_turn();
+	assert_non_null(m = dataplane_sent(1));
+	assert_int_equal(m->port, 1);
+	assert_true((m->ol_flags & TO_NIC) != 0);
+	assert_int_equal(m->l2_len, 14);
+	rte_pktmbuf_free(m);
+	dataplane_expect(1, broken, sizeof(broken));
+	dataplane_expect_nothing();
+	assert_int_equal(dataplane_drops(DROP_ESP_DEVICE), 1);
+	assert_int_equal(dataplane_drops_all(), 1);
+}
+
+static void
+tags_are_told_to_the_nic(void **state)
+{
+	struct rte_mbuf *m;
+
+	(void)state;
+	dataplane_command("tc qdisc add dev p1 clsact");
+	dataplane_command("tc filter add dev p1 egress matchall action vlan push id 7");
+	dataplane_inject_marked(0, broken, sizeof(broken), TO_NIC, 1);
+	dataplane_turn();
+	assert_non_null(m = dataplane_sent(1));
+	assert_int_equal(m->l2_len, 18);
+	rte_pktmbuf_free(m);
+	dataplane_expect_nothing();
+}
+
+static void
+what_is_left_to_a_nic_is_neither_copied_nor_turned_around(void **state)
+{
+	struct rte_mbuf *m;
+
+	(void)state;
+	dataplane_command("tc qdisc add dev p1 clsact");
+	dataplane_command("tc filter add dev p1 egress matchall action mirred egress mirror dev "
+			  "p2");
+	dataplane_inject_marked(0, broken, sizeof(broken), TO_NIC, 1);
+	dataplane_turn();
+	assert_non_null(m = dataplane_sent(1));
+	rte_pktmbuf_free(m);
+	dataplane_expect_nothing();
+	assert_int_equal(dataplane_drops(DROP_ESP_DEVICE), 1);
+	dataplane_command("tc filter del dev p1 egress");
+	dataplane_command("tc filter add dev p1 egress matchall action mirred ingress redirect dev "
+			  "p0");
+	/* It would come back to p1, whose NIC it was left to: as another's it must not. */
+	dataplane_inject_marked(0, broken, sizeof(broken), TO_NIC, 1);
+	dataplane_turn();
+	dataplane_expect_nothing();
+	assert_int_equal(dataplane_drops(DROP_ESP_DEVICE), 2);
+	assert_int_equal(dataplane_drops_all(), 2);
+}
+
+static void
+what_a_nic_opened_is_not_sent_on(void **state)
+{
+	(void)state;
+	dataplane_inject_marked(0, broken, sizeof(broken), FROM_NIC, 0);
+	dataplane_inject_marked(
+		0, broken, sizeof(broken), FROM_NIC | RTE_MBUF_F_RX_SEC_OFFLOAD_FAILED, 0);
+	dataplane_inject_marked(0, broken, sizeof(broken), RTE_MBUF_F_RX_SEC_OFFLOAD_FAILED, 0);
+	dataplane_turn();
+	dataplane_expect_nothing();
+	assert_int_equal(dataplane_drops(DROP_ESP_UNSEEN), 3);
+	/* Nor its copies, nor where tc sends it. */
+	dataplane_command("tc qdisc add dev p0 clsact");
+	dataplane_command("tc filter add dev p0 ingress matchall action mirred egress mirror dev "
+			  "p2 action mirred ingress redirect dev p1");
+	dataplane_inject_marked(0, broken, sizeof(broken), FROM_NIC, 0);
+	dataplane_turn();
+	dataplane_expect_nothing();
+	assert_int_equal(dataplane_drops(DROP_ESP_UNSEEN), 5);
+	/* The router looks at it, and knows of no such SA. */
+	dataplane_command("tc filter del dev p0 ingress");
+	dataplane_command("set fwd ip");
+	app.workers[0].mode = app.mode;
+	dataplane_inject_marked(0, broken, sizeof(broken), FROM_NIC, 0);
+	dataplane_turn();
+	dataplane_expect_nothing();
+	assert_int_equal(dataplane_drops(DROP_ESP_DEVICE), 1);
+	assert_int_equal(dataplane_drops_all(), 6);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, open_three, close_all)
 
 int
@@ -231,6 +330,10 @@ main(void)
 		T(prio_sends_the_first_band_first_by_filter),
 		T(flowid_of_another_hook_chooses_no_band),
 		T(flower_and_goto_choose_the_action),
+		T(what_is_left_to_a_nic_leaves_by_its_port_alone),
+		T(tags_are_told_to_the_nic),
+		T(what_is_left_to_a_nic_is_neither_copied_nor_turned_around),
+		T(what_a_nic_opened_is_not_sent_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The millrace authors
+ */
+
+#include <rte_ether.h>
+
+#include "app.h"
+#include "pipeline.h"
+#include "protect.h"
+
+bool
+protect_complete(struct worker *worker, struct rte_mbuf *m)
+{
+	return ipsec_cache_complete(worker->ipsec, m);
+}
+
+/* Tags may have come or gone since a NIC was told where layer 3 begins. */
+static void
+renew_l2_len(struct rte_mbuf *m)
+{
+	const struct rte_ether_hdr *eth = rte_pktmbuf_mtod(m, const struct rte_ether_hdr *);
+	struct packet_view view = { .l3_off = RTE_ETHER_HDR_LEN };
+
+	if (unlikely(eth->ether_type != RTE_BE16(RTE_ETHER_TYPE_IPV4) &&
+		    eth->ether_type != RTE_BE16(RTE_ETHER_TYPE_IPV6)))
+		packet_view_parse(m, &view);
+	if (unlikely(m->l2_len != view.l3_off))
+		m->l2_len = view.l3_off;
+}
+
+/* DROP_MAX: it may leave. */
+static enum drop_reason
+look(struct worker *worker, const struct port *port, struct rte_mbuf *m)
+{
+	if (unlikely((m->ol_flags & PROTECT_RX_FLAGS) != 0))
+		return DROP_ESP_UNSEEN;
+	if ((m->ol_flags & RTE_MBUF_F_TX_SEC_OFFLOAD) == 0)
+		return DROP_MAX;
+	if (unlikely(m->port != port->id))
+		return protect_complete(worker, m) ? DROP_MAX : DROP_ESP_DEVICE;
+	renew_l2_len(m);
+	return DROP_MAX;
+}
+
+static void
+look_at_all(struct worker *worker, const struct port *port, struct packet_vector *vector)
+{
+	uint16_t n = 0;
+
+	for (uint16_t i = 0; i < vector->n; i++) {
+		enum drop_reason why = look(worker, port, vector->pkts[i]);
+
+		if (unlikely(why != DROP_MAX)) {
+			drop(&worker->drops, why, &vector->pkts[i], 1);
+			continue;
+		}
+		vector->pkts[n] = vector->pkts[i];
+		if (vector->parsed)
+			vector->views[n] = vector->views[i];
+		n++;
+	}
+	vector->n = n;
+}
+
+uint16_t
+protect_finish(
+	struct worker *worker, const struct port *port, struct packet_vector *vector, uint64_t any)
+{
+	if ((any & PROTECT_FLAGS) != 0)
+		look_at_all(worker, port, vector);
+	if (csum_action_pending(vector->pkts, vector->n))
+		csum_action_complete(worker->app->csum, worker->id, vector->pkts, vector->n,
+			port->csum_offloads);
+	return vector->n;
+}
