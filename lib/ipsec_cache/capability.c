@@ -15,7 +15,8 @@
 #define AAD_ESN 12
 
 static void
-want_tunnel(struct rte_security_ipsec_xform *ipsec, const struct ipsec_cache_sa_spec *spec)
+want_tunnel(struct rte_security_ipsec_xform *ipsec, const struct ipsec_cache_rt *rt,
+	const struct ipsec_cache_sa_spec *spec)
 {
 	struct rte_security_ipsec_tunnel_param *tunnel = &ipsec->tunnel;
 
@@ -24,6 +25,7 @@ want_tunnel(struct rte_security_ipsec_xform *ipsec, const struct ipsec_cache_sa_
 		memcpy(&tunnel->ipv4.src_ip, &spec->info.saddr, 4);
 		memcpy(&tunnel->ipv4.dst_ip, &spec->info.id.daddr, 4);
 		tunnel->ipv4.ttl = IPSEC_TTL;
+		tunnel->ipv4.df = rt->copy_df; /* for inner packets that have no DF to copy */
 	} else {
 		tunnel->type = RTE_SECURITY_IPSEC_TUNNEL_IPV6;
 		memcpy(&tunnel->ipv6.src_addr, &spec->info.saddr, 16);
@@ -104,7 +106,7 @@ ipsec_want_fill(struct ipsec_want *want, const struct ipsec_cache_rt *rt,
 		in ? RTE_SECURITY_IPSEC_SA_DIR_INGRESS : RTE_SECURITY_IPSEC_SA_DIR_EGRESS;
 	ipsec->proto = RTE_SECURITY_IPSEC_SA_PROTO_ESP;
 	ipsec->mode = RTE_SECURITY_IPSEC_SA_MODE_TUNNEL;
-	want_tunnel(ipsec, spec);
+	want_tunnel(ipsec, rt, spec);
 	want_options(want, rt, spec, in);
 	want_xform(want, rt, spec, in);
 }

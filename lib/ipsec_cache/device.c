@@ -164,11 +164,12 @@ static struct rte_flow *
 rule_try(uint16_t port, const struct rte_flow_item *pattern, enum rte_flow_action_type with,
 	void *security, bool *no_flows)
 {
-	struct rte_flow_action_security session = { .security_session = security };
 	struct rte_flow_action_queue queue = { .index = 0 };
 	const struct rte_flow_attr attr = { .ingress = 1 };
 	struct rte_flow_action actions[3] = {
-		{ .type = RTE_FLOW_ACTION_TYPE_SECURITY, .conf = &session },
+		/* the session itself: what drivers take, whatever struct rte_flow_action_security
+		   says */
+		{ .type = RTE_FLOW_ACTION_TYPE_SECURITY, .conf = security },
 		{ .type = with, .conf = with == RTE_FLOW_ACTION_TYPE_QUEUE ? &queue : NULL },
 		{ .type = RTE_FLOW_ACTION_TYPE_END },
 	};

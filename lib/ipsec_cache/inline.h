@@ -19,13 +19,14 @@
 #define IPSEC_RX_FLAGS (RTE_MBUF_F_RX_SEC_OFFLOAD | RTE_MBUF_F_RX_SEC_OFFLOAD_FAILED)
 
 /*
- * The frame is the NIC's to protect. `number`: for one that authenticates the high half of an
+ * The frame, whose Ethernet header is followed by an IP header of l3_len bytes, is the NIC's to
+ * protect. `number`: for one that authenticates the high half of an
  * extended number, which is in no field of the packet. False: the driver does not take it, and the
  * frame is not marked.
  */
 static inline bool
-ipsec_inline_give(
-	const struct ipsec_session *s, struct rte_mbuf *m, uint16_t l3_len, uint64_t *number)
+ipsec_inline_give(const struct ipsec_session *s, struct rte_mbuf *m, bool v4, uint16_t l3_len,
+	uint64_t *number)
 {
 	m->tx_offload = 0;
 	m->l2_len = RTE_ETHER_HDR_LEN;
@@ -33,7 +34,7 @@ ipsec_inline_give(
 	if (s->metadata &&
 		unlikely(rte_security_set_pkt_metadata(s->ctx, s->security, m, number) != 0))
 		return false;
-	m->ol_flags |= RTE_MBUF_F_TX_SEC_OFFLOAD;
+	m->ol_flags |= RTE_MBUF_F_TX_SEC_OFFLOAD | (v4 ? RTE_MBUF_F_TX_IPV4 : RTE_MBUF_F_TX_IPV6);
 	m->port = s->port;
 	return true;
 }

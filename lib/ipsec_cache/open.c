@@ -303,18 +303,6 @@ prepare(struct ipsec_job *job, struct packet_vector *v, const struct esp *esp)
 	return IPSEC_CACHE_ERROR_MAX;
 }
 
-/* Its window is in a NIC, which let it through: nobody can say whether it came before. */
-static enum ipsec_cache_error __rte_noinline
-stray(const struct ipsec_cache_rt *rt)
-{
-	struct ipsec_session *s = atomic_load_explicit(&rt->session, memory_order_acquire);
-
-	if (s == NULL || rt->window.size == 0)
-		return IPSEC_CACHE_ERROR_MAX;
-	ipsec_add(&s->strays, 1);
-	return IPSEC_CACHE_ESP_DEVICE;
-}
-
 /* The check value that came with a packet is the right one; how it differs takes the same time. */
 static inline bool
 icv_right(const struct ipsec_job *job)
@@ -476,6 +464,19 @@ unwrap(struct ipsec_cache_worker *w, const struct ipsec_job *job, struct inner *
 	return IPSEC_CACHE_ERROR_MAX;
 }
 
+/* Its window is in a NIC, which let it through: nobody can
+ * say whether it came before. */
+static bool __rte_noinline
+stray(const struct ipsec_cache_rt *rt)
+{
+	struct ipsec_session *s = atomic_load_explicit(&rt->session, memory_order_acquire);
+
+	if (s == NULL || rt->window.size == 0)
+		return false;
+	ipsec_add(&s->strays, 1);
+	return true;
+}
+
 /* Number, padding, and what is inside, of a text that is as it was sent. */
 static inline enum ipsec_cache_error
 finish(struct ipsec_cache_worker *w, struct ipsec_job *job)
@@ -488,6 +489,8 @@ finish(struct ipsec_cache_worker *w, struct ipsec_job *job)
 		ipsec_add(&rt->bad_icv, 1);
 		return IPSEC_CACHE_ESP_ICV;
 	}
+	if (unlikely((ipsec_load(&rt->by) & IPSEC_BY_PROTOCOL) != 0) && stray(rt))
+		return IPSEC_CACHE_ESP_DEVICE;
 	/* packets of this burst may have been marked since the first look (D7) */
 	verdict = ipsec_window_check(&rt->window, rt->words, job->seq);
 	if (unlikely(verdict != IPSEC_WINDOW_OK)) {
@@ -745,9 +748,6 @@ prepare_all(struct ipsec_cache_worker *w, struct packet_vector *v, unsigned int 
 			error = IPSEC_CACHE_ESP_ENCAP;
 			if (likely(job->rt->encap == esps[i].encap))
 				error = prepare(job, v, &esps[i]);
-			if (unlikely((ipsec_load(&job->rt->by) & IPSEC_BY_PROTOCOL) != 0) &&
-				error == IPSEC_CACHE_ERROR_MAX)
-				error = stray(job->rt);
 		}
 		if (unlikely(error != IPSEC_CACHE_ERROR_MAX)) {
 			ipsec_worker_fail(w, result, job->at, error);

@@ -395,6 +395,8 @@ give_whole(struct ipsec_cache_worker *w, const struct run *run, struct packet_ve
 	int by = RTE_ETHER_HDR_LEN - (int)view->l3_off;
 	uint16_t from = view->l3_off;
 	struct rte_mbuf *m = v->pkts[i];
+	const uint8_t *ip;
+	bool v4;
 
 	if (!ipsec_mbuf_plain(m) || rte_pktmbuf_headroom(m) + from < RTE_ETHER_HDR_LEN) {
 		if ((m = ipsec_mbuf_own(m, RTE_ETHER_HDR_LEN, from + HEAD_MIN)) == NULL)
@@ -417,10 +419,10 @@ give_whole(struct ipsec_cache_worker *w, const struct run *run, struct packet_ve
 	view->dst_off = moved(view->dst_off, from, by);
 	view->n_vlan = 0;
 	view->l3_end = m->pkt_len;
-	return ipsec_inline_give(run->session, m,
-		       (uint16_t)(view->l3 == PACKET_L3_IPV4 ? IPSEC_IPV4_HEADER
-							     : IPSEC_IPV6_HEADER),
-		       NULL)
+	ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, RTE_ETHER_HDR_LEN);
+	v4 = view->l3 == PACKET_L3_IPV4;
+	return ipsec_inline_give(run->session, m, v4,
+		       v4 ? (uint16_t)((ip[0] & 0xf) * 4) : IPSEC_IPV6_HEADER, NULL)
 		? IPSEC_CACHE_ERROR_MAX
 		: IPSEC_CACHE_ESP_DEVICE;
 }
@@ -510,11 +512,11 @@ encrypt(struct ipsec_cache_worker *w, struct ipsec_job *job)
 static inline void
 give(struct ipsec_cache_worker *w, struct ipsec_job *job, const struct ipsec_session *s)
 {
-	const struct ipsec_cache_rt *rt = job->rt;
+	bool v4 = job->rt->family == AF_INET;
 
 	job->m->packet_type = RTE_PTYPE_TUNNEL_ESP; /* ipsec_cache_complete() looks for it */
-	if (likely(ipsec_inline_give(s, job->m,
-		    (uint16_t)(rt->header_len - IPSEC_ESP_HEADER - rt->iv_len), &job->seq)))
+	if (likely(ipsec_inline_give(
+		    s, job->m, v4, v4 ? IPSEC_IPV4_HEADER : IPSEC_IPV6_HEADER, &job->seq)))
 		return;
 	job->m->packet_type = 0;
 	ipsec_add(&w->completed, 1);
@@ -603,7 +605,7 @@ ipsec_cache_complete(struct ipsec_cache_worker *w, struct rte_mbuf *m)
 		return false;
 	job->icv = (uint8_t *)(uintptr_t)icv;
 	job->text = m->nb_segs == 1 ? rte_pktmbuf_mtod_offset(m, uint8_t *, job->off) : NULL;
-	m->ol_flags &= ~(uint64_t)RTE_MBUF_F_TX_SEC_OFFLOAD;
+	m->ol_flags &= ~(uint64_t)SETTLED_FLAGS;
 	m->packet_type = 0;
 	ipsec_add(&w->completed, 1);
 	encrypt(w, job);

@@ -10,6 +10,11 @@
  *   seal dst=A spi=N frame=HEX [WORD=N...]          -> done HEX, or drop and an error
  *   open frame=HEX [WORD=N...]                      -> the same, or not ours
  *   show dst=A spi=N                                -> what its packets changed in an SA
+ *   backends                                        -> packets that the device sealed and opened
+ *
+ * With --backend=inline-crypto or inline-protocol frames go out and come in by a NIC that does so
+ * for every SA that it can; what is said of them is what is on the wire. (With `share` they come in
+ * otherwise: what a NIC writes to is its own.)
  *
  * Words of an SA: icv (bits) null esn window sport dport flags xflags oseq seq tfc packets bytes.
  * Of a frame: cut (it comes in segments of that many bytes), share (somebody else holds it too, and
@@ -19,12 +24,23 @@
 
 #include <inttypes.h>
 
-#include "world.h"
+#include "card.h"
+#include "ipsec_cache/device.h"
 
 #define LINE_MAX_LEN 200000
+#define SAS_MAX 4096
 
 static struct world world;
 static struct rte_mempool *pool;
+static struct card card;
+static bool with_card;
+static enum ipsec_session_kind kind;
+/* An SA of a test both seals and opens: its other session, by the order of SAs. */
+static struct {
+	const struct ipsec_cache_rt *rt;
+	struct ipsec_session *out;
+} outs[SAS_MAX];
+static unsigned int n_outs;
 
 /* The value of key=... in the line, or NULL. Valid until the next call but one. */
 static const char *
@@ -72,6 +88,27 @@ hex(const char *text, uint8_t *to, size_t max)
 	return n;
 }
 
+static struct ipsec_cache_rt *sa_of(const char *line);
+
+static void
+add_session(struct ipsec_cache_rt *rt, uint64_t oseq)
+{
+	const char *missing;
+
+	outs[n_outs].rt = rt;
+	outs[n_outs++].out = ipsec_session_create(world.ic,
+		ipsec_device_find(world.ic, CARD_IFINDEX), rt, kind, false, oseq, &missing);
+}
+
+static struct ipsec_session *
+session_of(const struct ipsec_cache_rt *rt)
+{
+	for (unsigned int i = 0; i < n_outs; i++)
+		if (outs[i].rt == rt)
+			return outs[i].out;
+	return NULL;
+}
+
 static void
 do_sa(const char *line)
 {
@@ -99,10 +136,13 @@ do_sa(const char *line)
 	spec.tfcpad = (uint32_t)number(line, "tfc", 0);
 	spec.info.lft.hard_packet_limit = number(line, "packets", XFRM_INF);
 	spec.info.lft.hard_byte_limit = number(line, "bytes", XFRM_INF);
-	if (ipsec_cache_sa_add(world.ic, &spec, false, &why) != 0)
+	if (ipsec_cache_sa_add(world.ic, &spec, false, &why) != 0) {
 		printf("refused %s\n", why);
-	else
-		printf("ok\n");
+		return;
+	}
+	if (with_card)
+		add_session(sa_of(line), spec.oseq);
+	printf("ok\n");
 }
 
 static struct ipsec_cache_rt *
@@ -146,7 +186,8 @@ print_frame(struct rte_mbuf *m, const struct packet_view *view)
 	uint32_t i;
 
 	packet_view_parse(m, &again);
-	if (memcmp(view, &again, sizeof(again)) != 0 || rte_mbuf_check(m, 1, &reason) != 0) {
+	if ((view != NULL && memcmp(view, &again, sizeof(again)) != 0) ||
+		rte_mbuf_check(m, 1, &reason) != 0) {
 		printf("broken view or mbuf\n");
 		return;
 	}
@@ -156,6 +197,18 @@ print_frame(struct rte_mbuf *m, const struct packet_view *view)
 	}
 	text[2 * i] = '\0';
 	printf("done %s\n", text);
+}
+
+/* A frame is what it is on the wire, if a NIC has its part in it. */
+static void
+print_done(struct rte_mbuf **m, const struct packet_view *view)
+{
+	if (((*m)->ol_flags & RTE_MBUF_F_TX_SEC_OFFLOAD) == 0)
+		print_frame(*m, view);
+	else if ((*m = card_send(&card, *m)) != NULL)
+		print_frame(*m, NULL);
+	else
+		printf("the NIC sent nothing\n");
 }
 
 static void
@@ -174,8 +227,14 @@ do_packet(const char *line, bool seal)
 	struct ipsec_cache_decision d = { .action = IPSEC_CACHE_PROTECT };
 	const struct ipsec_cache_decision *decisions[1] = { &d };
 	struct ipsec_cache_result result;
-	uint32_t len = m->pkt_len;
+	uint32_t len;
 
+	if (with_card && !seal && number(line, "share", 0) == 0 &&
+		(m = card_receive(&card, m)) == NULL) {
+		printf("vanished\n");
+		return;
+	}
+	len = m->pkt_len;
 	if (number(line, "share", 0) != 0) {
 		other = rte_pktmbuf_clone(m, pool);
 		memcpy(before, rte_pktmbuf_read(other, 0, len, after), len);
@@ -185,6 +244,7 @@ do_packet(const char *line, bool seal)
 	if (seal) {
 		d.rt = sa_of(line);
 		d.mtu = ipsec_rt_mtu(d.rt, WORLD_MTU);
+		d.session = session_of(d.rt);
 		ipsec_cache_seal(w, &v, 1, decisions, &result);
 	} else {
 		ipsec_cache_open(w, &v, 1, &result);
@@ -192,7 +252,7 @@ do_packet(const char *line, bool seal)
 	if (other != NULL && memcmp(before, rte_pktmbuf_read(other, 0, len, after), len) != 0)
 		printf("written through\n");
 	else if (result.done == 1)
-		print_frame(m, &view);
+		print_done(&m, &view);
 	else if (result.drop == 1)
 		printf("drop %s\n", names[result.error[0]]);
 	else
@@ -214,14 +274,43 @@ do_show(const char *line)
 		spec.info.stats.replay, spec.info.stats.integrity_failed);
 }
 
+static void
+do_backends(void)
+{
+	printf("sealed %" PRIu64 " opened %" PRIu64 " lost %" PRIu64 "\n",
+		with_card ? CARD_STAT(&card, tx_protected) : 0,
+		with_card ? CARD_STAT(&card, rx_decrypted) : 0,
+		with_card ? CARD_STAT(&card, tx_lost) + CARD_STAT(&card, tx_lens) : 0);
+}
+
+static void
+set_backend(const char *name)
+{
+	with_card = true;
+	if (strcmp(name, "inline-crypto") == 0) {
+		kind = IPSEC_SESSION_INLINE_CRYPTO;
+		card_open(&card, "card", "inline_crypto", NIC_NEED_MDATA, pool);
+	} else if (strcmp(name, "inline-protocol") == 0) {
+		kind = IPSEC_SESSION_INLINE_PROTOCOL;
+		card_open(&card, "card", "inline_protocol", NIC_NEED_MDATA, pool);
+	} else {
+		fprintf(stderr, "there is no back end %s\n", name);
+		exit(1);
+	}
+	if (card_add(&card, &world, CARD_IFINDEX, "p0") != 0)
+		exit(1);
+}
+
 int
-main(void)
+main(int argc, char **argv)
 {
 	static char line[LINE_MAX_LEN];
 
 	test_eal_init("ipsec-shell", "0");
 	pool = test_pool("shell", 4095);
 	world_create(&world, 1, 64, false);
+	if (argc == 2 && strncmp(argv[1], "--backend=", 10) == 0)
+		set_backend(argv[1] + 10);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	while (fgets(line, sizeof(line), stdin) != NULL) {
 		if (strncmp(line, "sa ", 3) == 0) {
@@ -234,6 +323,8 @@ main(void)
 			do_packet(line, line[0] == 's');
 		} else if (strncmp(line, "show ", 5) == 0) {
 			do_show(line);
+		} else if (strncmp(line, "backends", 8) == 0) {
+			do_backends();
 		} else {
 			printf("what?\n");
 		}
@@ -242,6 +333,9 @@ main(void)
 		fprintf(stderr, "an mbuf is missing\n");
 		return 1;
 	}
+	for (unsigned int i = 0; i < n_outs; i++)
+		if (outs[i].out != NULL)
+			ipsec_session_cancel(outs[i].out);
 	world_destroy(&world);
 	return 0;
 }
