@@ -8,11 +8,14 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import time
 
 BUILD = pathlib.Path(os.environ.get("MILLRACE_BUILD", pathlib.Path(__file__).parents[2] / "build")).resolve()
 MILLRACE = BUILD / "app" / "millrace"
+# The same program, whose ports are NICs with rte_security: test/nic/program.c says how it is told.
+MILLRACE_NIC = BUILD / "test" / "nic" / "millrace-nic"
 MILLRACE_EXEC = BUILD / "exec" / "millrace-exec"
 # Sanitizers are slow, and so is a machine that does something else as well.
 PATIENCE = float(os.environ.get("MILLRACE_TEST_PATIENCE", "60"))
@@ -43,14 +46,14 @@ class Millrace:
     """One run of the program. Options of EAL and of its own are lists; output is kept in a file."""
 
     def __init__(self, directory, vdevs, options=(), commands=None, eal=(), memory=None, env=None,
-                 lcores=None, ctl=True, stdin=subprocess.DEVNULL, wrapper=()):
+                 lcores=None, ctl=True, stdin=subprocess.DEVNULL, wrapper=(), program=MILLRACE):
         self.directory = directory
         self.prefix = directory.name
         self.output_path = directory / "output.txt"
         self.ctl = directory / "ctl.sock"
         self.env = dict(os.environ, RUNTIME_DIRECTORY=str(directory), LC_ALL="C")
         self.env.update(env or {})
-        self.argv = list(wrapper) + [str(MILLRACE)] + (MEMORY if memory is None else memory)
+        self.argv = list(wrapper) + [str(program)] + (MEMORY if memory is None else memory)
         self.argv += [f"--file-prefix={self.prefix}", "--lcores",
                       lcores or on_one_cpu(os.getpid()), *eal]
         for vdev in vdevs:
@@ -129,6 +132,16 @@ class Millrace:
         """Filters with options, as `tc -j -s filter show` has them."""
         shown = self.json(f"tc -j -s filter show dev {dev} {hook}")
         return [f for f in shown if "options" in f]
+
+    def telemetry(self, command):
+        """What rte_telemetry answers to "/command,parameters"; None if it is wrong."""
+        path = self.directory / "dpdk" / self.prefix / "dpdk_telemetry.v2"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.settimeout(PATIENCE)
+            s.connect(str(path))
+            s.recv(65536)
+            s.send(command.encode())
+            return json.loads(s.recv(1 << 20))[command.split(",")[0]]
 
     def signal(self, number):
         self.process.send_signal(number)

@@ -11,20 +11,18 @@
 
 #include "internal.h"
 
-/* Room in an mbuf is scarce. */
-struct mdata {
-	uint32_t session; /* the low half of what names it; 0: none */
-	uint32_t high; /* of its number */
-};
-
-#define NO_HIGH UINT32_MAX /* a number that no packet gets to */
+/*
+ * Room in an mbuf is scarce: 4 bytes of its own, the low half of what names the session. The high
+ * half of a number is where Rx would write a hash.
+ */
+#define HAS_HIGH 0x200000u /* a bit of the device's, which no port uses */
 
 static int offset = -1;
 
-static struct mdata *
+static uint32_t *
 mdata_of(struct rte_mbuf *m)
 {
-	return RTE_MBUF_DYNFIELD(m, offset, struct mdata *);
+	return RTE_MBUF_DYNFIELD(m, offset, uint32_t *);
 }
 
 int
@@ -32,8 +30,8 @@ nic_mdata_init(bool dynfield)
 {
 	static const struct rte_mbuf_dynfield field = {
 		.name = "nic_mdata",
-		.size = sizeof(struct mdata),
-		.align = _Alignof(struct mdata),
+		.size = sizeof(uint32_t),
+		.align = sizeof(uint32_t),
 	};
 
 	if (offset < 0 && (offset = rte_mbuf_dynfield_register(&field)) < 0)
@@ -44,30 +42,29 @@ nic_mdata_init(bool dynfield)
 void
 nic_mdata_set(struct rte_mbuf *m, uint64_t session, const uint64_t *number)
 {
-	struct mdata *md = mdata_of(m);
-
-	md->session = (uint32_t)session;
-	md->high = number != NULL ? (uint32_t)(*number >> 32) : NO_HIGH;
+	*mdata_of(m) = (uint32_t)session | (number != NULL ? HAS_HIGH : 0);
+	if (number != NULL)
+		m->hash.fdir.hi = (uint32_t)(*number >> 32);
 }
 
 /* What names the frame's session, and whether the high half of its number was given. */
 uint64_t
 nic_mdata_get(const struct nic *nic, struct rte_mbuf *m, bool *has_high, uint32_t *high)
 {
-	const struct mdata *md = mdata_of(m);
+	uint32_t session = *mdata_of(m);
 
 	*has_high = false;
 	if ((nic->ctx.flags & RTE_SEC_CTX_F_FAST_SET_MDATA) != 0)
 		return *rte_security_dynfield(m);
-	*has_high = md->high != NO_HIGH;
-	*high = md->high;
-	return md->session != 0 ? NIC_MDATA_MAGIC | md->session : 0;
+	*has_high = (session & HAS_HIGH) != 0;
+	*high = m->hash.fdir.hi;
+	return session != 0 ? NIC_MDATA_MAGIC | (session & ~HAS_HIGH) : 0;
 }
 
 void
 nic_mdata_wipe(struct rte_mbuf *m)
 {
-	mdata_of(m)->session = 0;
+	*mdata_of(m) = 0;
 	nic_mdata_userdata(m, 0);
 }
 

@@ -33,7 +33,8 @@
  *   conf.ipsec.esn.value and end at 2^32 - 1 or 2^64 - 1 (tx_seq_end).
  * - The NIC knows a Tx frame's session by its metadata alone: set_pkt_metadata(), or the session's
  *   fast_mdata in rte_security_dynfield() where the context has RTE_SEC_CTX_F_FAST_SET_MDATA.
- *   Metadata counts once: it is wiped when the frame is sent.
+ *   Metadata counts once: it is wiped when the frame is sent. It takes 4 bytes of an mbuf's dynamic
+ *   fields and, with a number, hash.fdir.hi; rte_security's field takes 8.
  * - Extended numbers and inline crypto on Tx: `params` of set_pkt_metadata() points to the frame's
  *   64-bit number (uint64_t), whose low half is in the frame. Without it (NULL, or fast metadata)
  * the NIC finds the high half by the last number it saw, which was conf.ipsec.esn.value in the
@@ -226,6 +227,18 @@ int nic_crypto_stats(uint8_t dev, struct nic_stats *stats);
 
 /* An operation that op_lose took and nobody has taken from here yet, or NULL: to be freed. */
 struct rte_crypto_op *nic_crypto_lost(uint8_t dev);
+
+/* Sessions that exist, at most n of them in no order; how many were written. */
+struct nic_session_info {
+	uint32_t spi;
+	enum rte_security_session_action_type action;
+	enum rte_security_ipsec_sa_direction direction;
+	uint64_t userdata;
+	uint64_t number; /* the last one sent, or the highest that came */
+	uint64_t packets;
+};
+unsigned int nic_sessions(uint16_t port, struct nic_session_info *to, unsigned int n);
+unsigned int nic_crypto_sessions(uint8_t dev, struct nic_session_info *to, unsigned int n);
 
 /*
  * What no frame that leaves any NIC may contain: `len` bytes, at most 64, 0 for none. Frames with

@@ -348,3 +348,39 @@ const struct rte_security_ops nic_ops = {
 	.set_pkt_metadata = set_pkt_metadata,
 	.capabilities_get = capabilities_get,
 };
+
+static unsigned int
+list(struct nic *nic, struct nic_session_info *to, unsigned int n)
+{
+	struct nic_session *s;
+	uint32_t slot = 0;
+	unsigned int i = 0;
+
+	if (nic == NULL)
+		return 0;
+	pthread_mutex_lock(&nic->mutex);
+	while (i < n && (s = nic_session_next(nic, &slot)) != NULL) {
+		to[i++] = (struct nic_session_info){
+			.spi = s->ipsec.spi,
+			.action = s->action,
+			.direction = s->ipsec.direction,
+			.userdata = s->userdata,
+			.number = RTE_MAX(s->number, s->window.top),
+			.packets = s->packets,
+		};
+	}
+	pthread_mutex_unlock(&nic->mutex);
+	return i;
+}
+
+unsigned int
+nic_sessions(uint16_t port, struct nic_session_info *to, unsigned int n)
+{
+	return list(nic_of_port(port), to, n);
+}
+
+unsigned int
+nic_crypto_sessions(uint8_t dev, struct nic_session_info *to, unsigned int n)
+{
+	return list(nic_of_crypto(dev), to, n);
+}
