@@ -199,6 +199,8 @@ int classifier_flush(struct classifier_block *block, uint32_t chain, uint32_t pr
  * that returns one.
  */
 const struct classifier_rule_conf *classifier_rule_conf(const struct classifier_rule *rule);
+/* Where it stands, which is less to ask for. */
+struct classifier_place classifier_rule_place(const struct classifier_rule *rule);
 /*
  * Who comes first where several rules of a priority match: the one with the lower rank, the lower
  * handle among equals. flower asks its masks in the order in which they came, so rules that are

@@ -363,6 +363,18 @@ classifier_flush(struct classifier_block *block, uint32_t chain, uint32_t prio, 
 	return 0;
 }
 
+struct classifier_place
+classifier_rule_place(const struct classifier_rule *rule)
+{
+	const struct classifier_prio *prio = rule->prio;
+
+	return (struct classifier_place){ .chain = prio->chain->index,
+		.prio = prio->prio,
+		.protocol = prio->protocol,
+		.handle = rule->handle,
+		.kind = (enum classifier_kind)prio->kind };
+}
+
 const struct classifier_rule_conf *
 classifier_rule_conf(const struct classifier_rule *rule)
 {
@@ -370,11 +382,7 @@ classifier_rule_conf(const struct classifier_rule *rule)
 	const struct action_list *list = rule_actions(rule);
 	struct classifier_rule_conf *conf = &prio->classifier->shown;
 
-	conf->place.chain = prio->chain->index;
-	conf->place.prio = prio->prio;
-	conf->place.protocol = prio->protocol;
-	conf->place.handle = rule->handle;
-	conf->place.kind = (enum classifier_kind)prio->kind;
+	conf->place = classifier_rule_place(rule);
 	conf->classid = rule->classid;
 	conf->flags = rule->flags;
 	conf->flower = NULL;
@@ -438,6 +446,6 @@ classifier_rule_next(struct classifier_block *block, struct classifier_place *at
 	}
 	if (rule == NULL)
 		return NULL;
-	*at = classifier_rule_conf(rule)->place;
+	*at = classifier_rule_place(rule);
 	return rule;
 }

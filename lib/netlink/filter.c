@@ -102,10 +102,10 @@ request_find_block(struct netlink_request *req, struct filter_request *r)
 static int
 request_agrees(struct netlink_request *req, const struct filter_request *r)
 {
-	const struct classifier_place *place = &classifier_rule_conf(r->first)->place;
-	const struct netlink_filter_kind *kind = netlink_filter_kind_of(place->kind);
+	struct classifier_place place = classifier_rule_place(r->first);
+	const struct netlink_filter_kind *kind = netlink_filter_kind_of(place.kind);
 
-	if (r->protocol != 0 && r->protocol != place->protocol)
+	if (r->protocol != 0 && r->protocol != place.protocol)
 		return netlink_fail(
 			req, -EINVAL, NULL, "Filter with specified priority/protocol not found");
 	if (r->kind != NULL && strcmp(r->kind, kind->name) != 0)
@@ -185,13 +185,15 @@ new_check(struct netlink_request *req, struct filter_request *r,
 	const struct netlink_filter_kind **kind)
 {
 	bool create = (req->nlh->nlmsg_flags & NLM_F_CREATE) != 0;
+	struct classifier_place place;
 	int ret;
 
 	if (r->first != NULL) {
 		if ((ret = request_agrees(req, r)) != 0)
 			return ret;
-		*kind = netlink_filter_kind_of(classifier_rule_conf(r->first)->place.kind);
-		r->protocol = classifier_rule_conf(r->first)->place.protocol;
+		place = classifier_rule_place(r->first);
+		*kind = netlink_filter_kind_of(place.kind);
+		r->protocol = place.protocol;
 		return 0;
 	}
 	if (r->kind == NULL || r->protocol == 0)
@@ -277,7 +279,8 @@ filter_new(struct netlink_request *req)
 	if (ret != 0)
 		return ret;
 	tc_changed(req->server);
-	filter_notify(req, RTM_NEWTFILTER, r.at, &classifier_rule_conf(rule)->place, rule);
+	conf.place = classifier_rule_place(rule);
+	filter_notify(req, RTM_NEWTFILTER, r.at, &conf.place, rule);
 	return 0;
 }
 
@@ -313,7 +316,7 @@ filter_flush_chain(struct netlink_request *req, struct filter_request *r)
 static int
 filter_flush_prio(struct netlink_request *req, struct filter_request *r)
 {
-	struct classifier_place place = classifier_rule_conf(r->first)->place;
+	struct classifier_place place = classifier_rule_place(r->first);
 	const char *why = NULL;
 	int ret;
 
@@ -330,9 +333,8 @@ filter_flush_prio(struct netlink_request *req, struct filter_request *r)
 static int
 find_rule(struct netlink_request *req, struct filter_request *r, struct classifier_rule **rule)
 {
-	struct classifier_place place;
+	struct classifier_place place = classifier_rule_place(r->first);
 
-	place = classifier_rule_conf(r->first)->place;
 	place.handle = r->tcm->tcm_handle;
 	*rule = classifier_rule_find(r->at->block, &place);
 	if (*rule == NULL)

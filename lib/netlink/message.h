@@ -103,7 +103,7 @@ enum netlink_attr_type {
 
 struct netlink_attr_policy {
 	uint16_t type; /* TCA_KIND */
-	const char *name; /* "TCA_KIND" */
+	const char *name; /* "TCA_KIND"; NULL: a hole */
 	enum netlink_attr_type what;
 	uint16_t min, max;
 };

@@ -25,9 +25,16 @@ netlink_fail(struct netlink_request *req, int err, const struct nlattr *attr, co
 	return err;
 }
 
+static bool
+policy_is(const struct netlink_attr_policy *policy, unsigned int type)
+{
+	return policy->type == type && policy->name != NULL;
+}
+
 /*
- * Policies are sorted by type as a rule, so entry i has a type of at least i: the one for `type` is
- * at most that far in, and in a dense policy just there.
+ * Short policies are sorted by type as a rule, so entry i has a type of at least i: the one for
+ * `type` is at most that far in, and in a dense policy just there. In a long one each entry stands
+ * at its type, with holes in between.
  */
 static const struct netlink_attr_policy *
 policy_find(const struct netlink_attr_policy *policy, size_t n, unsigned int type)
@@ -38,10 +45,10 @@ policy_find(const struct netlink_attr_policy *policy, size_t n, unsigned int typ
 		return NULL;
 	while (i > 0 && policy[i].type > type)
 		i--;
-	if (policy[i].type == type)
+	if (policy_is(&policy[i], type))
 		return &policy[i];
 	for (i = 0; i < n; i++)
-		if (policy[i].type == type)
+		if (policy_is(&policy[i], type))
 			return &policy[i];
 	return NULL;
 }
