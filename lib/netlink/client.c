@@ -19,8 +19,6 @@
 #define CLIENT_BUDGET 16
 /* Answers and notifications that the kernel keeps for a client which does not read. */
 #define CLIENT_SNDBUF (512 * 1024)
-/* A request up to this size is echoed whole in an error. */
-#define ECHO_MAX (NETLINK_MESSAGE_MAX - 1024)
 
 int
 netlink_client_create(struct netlink_server *server, int fd)
@@ -154,6 +152,7 @@ netlink_client_send(struct netlink_client *client, const void *data, size_t len)
 {
 	struct netlink_datagram *d;
 
+	netlink_acks_flush(client);
 	client->answered = true;
 	if (STAILQ_EMPTY(&client->queue) && try_send(client, data, len) == 0)
 		return;
@@ -173,6 +172,7 @@ netlink_client_send(struct netlink_client *client, const void *data, size_t len)
 void
 netlink_client_notify(struct netlink_client *client, const void *data, size_t len)
 {
+	netlink_acks_flush(client);
 	if (!client->overrun && STAILQ_EMPTY(&client->queue) && try_send(client, data, len) == 0)
 		return;
 	if ((client->options & NETLINK_CLIENT_NO_ENOBUFS) != 0 || client->overrun)
@@ -183,37 +183,6 @@ netlink_client_notify(struct netlink_client *client, const void *data, size_t le
 		"control client: pid %d does not read fast enough, notifications lost",
 		(int)client->pid);
 	netlink_client_watch(client);
-}
-
-void
-netlink_client_ack(struct netlink_client *client, const struct netlink_request *req,
-	const struct nlmsghdr *nlh, size_t room, int err)
-{
-	struct netlink_server *server = client->server;
-	struct nlmsghdr *ack = (struct nlmsghdr *)(void *)server->tx;
-	struct nlmsgerr *error = (struct nlmsgerr *)(ack + 1);
-	size_t echo = sizeof(*nlh), n;
-
-	memset(ack, 0, NLMSG_HDRLEN);
-	if (err == 0 || (client->options & NETLINK_CLIENT_CAP_ACK) != 0 || nlh->nlmsg_len > room ||
-		nlh->nlmsg_len < sizeof(*nlh) || nlh->nlmsg_len > ECHO_MAX)
-		ack->nlmsg_flags |= NLM_F_CAPPED;
-	else
-		echo = nlh->nlmsg_len;
-	ack->nlmsg_type = NLMSG_ERROR;
-	ack->nlmsg_seq = nlh->nlmsg_seq;
-	ack->nlmsg_pid = client->portid;
-	error->error = err;
-	memcpy(&error->msg, nlh, echo);
-	memset((uint8_t *)&error->msg + echo, 0, NLMSG_ALIGN(echo) - echo);
-	n = NLMSG_HDRLEN + sizeof(error->error) + NLMSG_ALIGN(echo);
-	ack->nlmsg_len = (uint32_t)n;
-	n += netlink_put_extack(server->tx + n, req, nlh->nlmsg_len, err);
-	if (n > ack->nlmsg_len)
-		ack->nlmsg_flags |= NLM_F_ACK_TLVS;
-	ack->nlmsg_len = (uint32_t)n;
-	netlink_client_send(client, ack, n);
-	netlink_wipe(client->protocol, ack, n);
 }
 
 static int
@@ -263,6 +232,7 @@ handle_message(struct netlink_client *client, const struct nlmsghdr *nlh)
 	int err = 0;
 
 	if (nlh->nlmsg_type >= NETLINK_CTL_FIRST) {
+		netlink_acks_flush(client);
 		netlink_control(client, nlh);
 		return;
 	}
@@ -308,7 +278,7 @@ refuse_length(struct netlink_client *client, const struct nlmsghdr *nlh, size_t 
 
 /* Handles messages while their answers find room. Returns how many bytes are done with. */
 static size_t
-handle_messages(struct netlink_client *client, const uint8_t *data, size_t len)
+handle_all(struct netlink_client *client, const uint8_t *data, size_t len)
 {
 	size_t off = 0;
 
@@ -332,6 +302,15 @@ handle_messages(struct netlink_client *client, const uint8_t *data, size_t len)
 		off += NLMSG_ALIGN(nlh->nlmsg_len);
 	}
 	return off < len ? off : len;
+}
+
+static size_t
+handle_messages(struct netlink_client *client, const uint8_t *data, size_t len)
+{
+	size_t done = handle_all(client, data, len);
+
+	netlink_acks_flush(client);
+	return done;
 }
 
 static void

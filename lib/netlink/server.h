@@ -73,6 +73,21 @@ struct netlink_client {
 	struct netlink_dump *dump; /* under way; one at a time, as in the kernel */
 };
 
+/*
+ * Acks that say no more than "done", of the datagram under way: each is a datagram of its own as
+ * the kernel's are, but they leave by one system call. No more than these are handled beyond what
+ * the client's socket has room for.
+ */
+#define NETLINK_ACKS_MAX 16
+struct netlink_acks {
+	struct netlink_client *client; /* whose they are; its turn ends with none */
+	unsigned int n;
+	struct {
+		struct nlmsghdr nlh;
+		struct nlmsgerr err;
+	} ack[NETLINK_ACKS_MAX];
+};
+
 struct netlink_server {
 	struct netlink_conf conf;
 	char *path;
@@ -89,6 +104,7 @@ struct netlink_server {
 	uint32_t members[NETLINK_PROTOCOLS][NETLINK_GROUPS_MAX + 1]; /* clients in each group */
 	void *state[NETLINK_FAMILIES_MAX];
 	struct netlink_server_stats stats;
+	struct netlink_acks acks;
 	/* The answer that the handler under way is putting together. */
 	size_t tx_len, tx_limit;
 	_Alignas(8) uint8_t tx[NETLINK_MESSAGE_MAX];
@@ -122,9 +138,12 @@ void netlink_client_watch(struct netlink_client *client);
 void netlink_client_send(struct netlink_client *client, const void *data, size_t len);
 /* Sends a notification, or notes an overrun. */
 void netlink_client_notify(struct netlink_client *client, const void *data, size_t len);
-/* Acknowledges (err 0) or refuses the request. `room`: bytes of nlh that are there. */
+
+/* ack.c: acknowledges (err 0) or refuses the request. `room`: bytes of nlh that are there. */
 void netlink_client_ack(struct netlink_client *client, const struct netlink_request *req,
 	const struct nlmsghdr *nlh, size_t room, int err);
+/* Sends what was kept, before anything else is sent to the client. */
+void netlink_acks_flush(struct netlink_client *client);
 
 /* control.c: private messages. */
 void netlink_control(struct netlink_client *client, const struct nlmsghdr *nlh);

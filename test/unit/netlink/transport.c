@@ -292,6 +292,101 @@ several_messages_a_datagram(void **state)
 	client_close(&c);
 }
 
+/* Bytes of answers that wait in the server. */
+static size_t
+kept_answers(void)
+{
+	const struct netlink_client *c;
+	const struct netlink_datagram *d;
+	size_t n = 0;
+
+	LIST_FOREACH (c, &server->clients, next)
+		STAILQ_FOREACH (d, &c->queue, next)
+			n += d->len;
+	return n;
+}
+
+/* The next datagram is one message, with this type, number and, of an ack, error. */
+static void
+expect(const struct client *c, uint16_t type, uint32_t seq, int error)
+{
+	_Alignas(8) uint8_t buf[4096];
+	const struct nlmsghdr *got = (const struct nlmsghdr *)(void *)buf;
+	size_t n = client_recv(c, buf, sizeof(buf));
+
+	assert_true(n >= sizeof(*got));
+	assert_int_equal(got->nlmsg_len, n);
+	assert_int_equal(got->nlmsg_type, type);
+	assert_int_equal(got->nlmsg_seq, seq);
+	if (type == NLMSG_ERROR)
+		assert_int_equal(((const struct nlmsgerr *)(got + 1))->error, error);
+}
+
+/* Acks of one datagram's requests leave together; they do not overtake what else is sent. */
+static void
+acks_keep_their_place(void **state)
+{
+	struct world_header get = { .count = 1, .size = 8 }, wrong = { .error = -EBUSY };
+	struct client c = open_client();
+	_Alignas(8) uint8_t data[60 * 64];
+	size_t n = 0;
+
+	(void)state;
+	client_tell(&c, NETLINK_CTL_JOIN, WORLD_GROUP, 0);
+	for (uint32_t i = 0; i < 60; i++) {
+		const struct world_header *h = i % 5 == 2 ? &get : i % 5 == 4 ? &wrong : &plain;
+		struct message m;
+		struct nlmsghdr *nlh = message_init(
+			&m, h == &get ? RTM_GETLINK : RTM_NEWLINK, NLM_F_REQUEST | NLM_F_ACK, i, h);
+
+		memcpy(data + n, nlh, nlh->nlmsg_len);
+		n += nlh->nlmsg_len;
+	}
+	assert_int_equal(send(c.fd, data, n, 0), n);
+	world_pump(server);
+	for (uint32_t i = 0; i < 60; i++) {
+		/* a change is told to its group, which has this client, before it is acked */
+		if (i % 5 != 4)
+			expect(&c, RTM_NEWLINK, i, 0);
+		expect(&c, NLMSG_ERROR, i, i % 5 == 4 ? -EBUSY : 0);
+	}
+	client_close(&c);
+}
+
+/* Who does not read its acks gets them later: each, once, in order. */
+static void
+acks_wait_for_room(void **state)
+{
+	struct client c = open_client();
+	_Alignas(8) uint8_t data[40 * 64];
+	uint32_t sent = 0;
+
+	(void)state;
+	for (;;) {
+		size_t n = 0;
+
+		for (uint32_t i = 0; i < 40; i++) {
+			struct message m;
+			struct nlmsghdr *nlh = message_init(
+				&m, RTM_NEWLINK, NLM_F_REQUEST | NLM_F_ACK, sent + i, &plain);
+
+			memcpy(data + n, nlh, nlh->nlmsg_len);
+			n += nlh->nlmsg_len;
+		}
+		if (send(c.fd, data, n, MSG_DONTWAIT) != (ssize_t)n)
+			break;
+		sent += 40;
+		world_pump(server);
+		assert_true(kept_answers() <= NETLINK_ACKS_MAX * sizeof(server->acks.ack[0]));
+	}
+	assert_true(sent > 100);
+	for (uint32_t i = 0; i < sent; i++) {
+		expect(&c, NLMSG_ERROR, i, 0);
+		world_pump(server);
+	}
+	client_close(&c);
+}
+
 static int
 talk_attr(const struct client *c, uint16_t type, const void *data, size_t len, char why[256])
 {
@@ -644,20 +739,6 @@ requests_of_a_client_that_left_are_served(void **state)
 		assert_int_equal(world_accepted - before, 50);
 		assert_int_equal(world_last_seq, 49);
 	}
-}
-
-/* Bytes of answers that wait in the server. */
-static size_t
-kept_answers(void)
-{
-	const struct netlink_client *c;
-	const struct netlink_datagram *d;
-	size_t n = 0;
-
-	LIST_FOREACH (c, &server->clients, next)
-		STAILQ_FOREACH (d, &c->queue, next)
-			n += d->len;
-	return n;
 }
 
 /*
@@ -1049,6 +1130,8 @@ main(void)
 		TEST(message_lengths_are_checked),
 		TEST(a_datagram_beyond_the_limit_is_refused),
 		TEST(several_messages_a_datagram),
+		TEST(acks_keep_their_place),
+		TEST(acks_wait_for_room),
 		TEST(attributes_are_what_the_policy_says),
 		TEST(an_attribute_is_given_once),
 		TEST(attribute_lengths_are_checked),
