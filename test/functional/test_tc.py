@@ -5,6 +5,7 @@
 
 import json
 
+import frames
 import pytest
 from conftest import NULL_PORTS, wait_for
 
@@ -32,6 +33,43 @@ def test_skbedit_chooses_the_queue(millrace):
         assert grows(before, sent()) == grown, (hook, queue)
         program.tc(f"filter del {hook}")
     program.stop()
+
+
+def test_prio_on_a_queue_of_mq(millrace, directory):
+    """A burst comes with all kinds in turns; the queue's bands send theirs one after the other, and each
+    rule, and the queue, counts its own."""
+    kinds = [("udp", 3), ("icmp", 2), ("tcp", 1)]  # with the band
+    sent = {kind: [frames.frame(kind, 4, size=10 + i) for i in range(8)] for kind, _ in kinds}
+    other = [frames.frame("udp", 6, size=10 + i) for i in range(8)]
+    frames.write(directory / "in0.pcap", [f for turn in zip(*sent.values(), other) for f in turn])
+    frames.write(directory / "in1.pcap", [])
+    out = [directory / f"out1.{queue}.pcap" for queue in range(2)]
+    p0 = f"net_pcap0,rx_pcap={directory}/in0.pcap,tx_pcap={directory}/out0.0.pcap,tx_pcap={directory}/out0.1.pcap"
+    p1 = f"net_pcap1,rx_pcap={directory}/in1.pcap,tx_pcap={out[0]},tx_pcap={out[1]}"
+    program = millrace([p0, p1], ["--burst=64", "--txq=2"], commands=[
+        "tc qdisc replace dev p1 root handle 8: mq",
+        "tc qdisc add dev p1 parent 8:2 handle 82: prio bands 3",
+        *(f"tc filter add dev p1 parent 82: pref {band} protocol ip flower ip_proto {kind} "
+          f"flowid 82:{band} action pass" for kind, band in kinds),
+        "tc qdisc add dev p1 clsact",
+        "tc filter add dev p1 egress protocol ip matchall action skbedit queue_mapping 1",
+        "start",
+    ]).wait_ready()
+    program.wait_forwarding("p1", 4 * 8)
+    stats = {f["options"]["keys"]["ip_proto"]: f["options"]["actions"][0]["stats"]
+             for f in program.filters("p1", "parent 82:")}
+    qdiscs = {q["handle"]: q for q in program.json("tc -j -s qdisc show dev p1")}
+    classes = program.tc("class show dev p1").stdout
+    program.stop()
+    bands = [sent[kind] for kind, _ in sorted(kinds, key=lambda k: k[1])]
+    assert frames.read(out[1]) == [f for band in bands for f in band]
+    assert frames.read(out[0]) == other
+    for kind, _ in kinds:
+        assert (stats[kind]["packets"], stats[kind]["bytes"]) == (8, sum(map(len, sent[kind]))), kind
+    assert qdiscs["82:"]["packets"] == 3 * 8
+    assert qdiscs["82:"]["bytes"] == sum(len(f) for band in bands for f in band)
+    assert qdiscs["8:"]["packets"] == 4 * 8
+    assert all(f"class prio 82:{band} parent 82:" in classes for _, band in kinds)
 
 
 def test_link_show(running):
