@@ -17,6 +17,7 @@
 #include "app.h"
 #include "control.h"
 #include "forward/ip.h"
+#include "port_esp.h"
 #include "prompt/prompt.h"
 #include "prompt/show.h"
 
@@ -40,7 +41,7 @@ struct control {
 	bool quit;
 	bool idle_watch;
 	uint64_t idle_since, idle_seen; /* TSC, packets received */
-	uint64_t next_links, next_stats;
+	uint64_t next_links, next_stats, next_rounds;
 	uint64_t next_tick; /* not before, if there was something else to do */
 	uint64_t requests, quiet_since; /* served so far, and since when no more came */
 	bool trimmed; /* since then */
@@ -202,7 +203,11 @@ control_tick(struct control *c)
 	rcu_reclaim(a->rcu, 0);
 	trim(c, now);
 	ip_control(a);
-	ports_poll_removals(a);
+	ports_poll_events(a);
+	if (now >= c->next_rounds) {
+		ports_esp_rounds(a);
+		c->next_rounds = now + RECLAIM_MS * rte_get_timer_hz() / 1000;
+	}
 	/* A round may be one request of many: drivers are not asked with each. */
 	if (now >= c->next_links) {
 		ports_poll_links(a);

@@ -431,6 +431,20 @@ set_ipsec_numbers(struct options *opt, const char *arg)
 }
 
 static const char *
+set_ipsec_offload(struct options *opt, const char *arg)
+{
+	if (strcmp(arg, "auto") == 0)
+		opt->ipsec_offload = IPSEC_CACHE_OFFLOAD_AUTO;
+	else if (strcmp(arg, "explicit") == 0)
+		opt->ipsec_offload = IPSEC_CACHE_OFFLOAD_EXPLICIT;
+	else if (strcmp(arg, "off") == 0)
+		opt->ipsec_offload = IPSEC_CACHE_OFFLOAD_OFF;
+	else
+		return "is none of auto, explicit, off";
+	return NULL;
+}
+
+static const char *
 set_idle_exit(struct options *opt, const char *arg)
 {
 	return number(arg, 1, 1000 * 3600, &opt->idle_exit);
@@ -482,6 +496,9 @@ static const struct option_def defs[] = {
 	{ "ipsec-numbers", "home|shared", 0, "home",
 		"an SA's packets leave by one lcore, or lcores share its sequence numbers",
 		set_ipsec_numbers },
+	{ "ipsec-offload", "auto|explicit|off", 0, "auto",
+		"leave ESP to NICs: all they can do, what SAs ask for, nothing",
+		set_ipsec_offload },
 	{ "ctl", "PATH", 0, "RUNTIME_DIR/millrace.sock", "the control socket", set_ctl },
 	{ "ctl-group", "GROUP", 0, NULL, "let a group use the control socket", set_ctl_group },
 	{ "idle-exit", "MS", 0, NULL, "leave when nothing came for MS milliseconds",
@@ -531,6 +548,7 @@ defaults(struct options *opt)
 	opt->mbuf_size = RTE_MBUF_DEFAULT_BUF_SIZE;
 	opt->csum_offload = true;
 	opt->ipsec_cache = 16384;
+	opt->ipsec_offload = IPSEC_CACHE_OFFLOAD_AUTO;
 	opt->ctl_group = (gid_t)-1;
 	opt->tx_ip_src = RTE_IPV4(198u, 18, 0, 1);
 	opt->tx_ip_dst = RTE_IPV4(198u, 18, 0, 2);

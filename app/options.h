@@ -14,6 +14,8 @@
 
 #include <rte_ethdev.h>
 
+#include "ipsec_cache/ipsec_cache.h"
+
 enum port_topology {
 	TOPOLOGY_PAIRED,
 	TOPOLOGY_CHAINED,
@@ -63,6 +65,7 @@ struct options {
 	char port_name[RTE_MAX_ETHPORTS][IF_NAMESIZE]; /* "" : pN */
 	unsigned int ipsec_cache; /* decisions cached a worker; 0: none */
 	bool ipsec_share_numbers;
+	enum ipsec_cache_offload ipsec_offload;
 	const char *ctl; /* NULL: <runtime dir>/millrace.sock */
 	gid_t ctl_group; /* (gid_t)-1: none */
 	unsigned int idle_exit; /* ms; 0: never */

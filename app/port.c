@@ -15,6 +15,7 @@
 #include "app.h"
 #include "forward/ip.h"
 #include "port.h"
+#include "port_esp.h"
 
 #define CSUM_OFFLOADS \
 	(RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM | \
@@ -72,14 +73,15 @@ port_tx(void *arg, struct rte_mbuf **pkts, uint16_t n)
 	return rte_eth_tx_burst(txq->port, txq->queue, pkts, n);
 }
 
-/* A port that computes checksums has its packets prepared first. */
+/* A port that computes checksums, or does ESP, has its packets prepared first. */
 static uint16_t
 port_tx_prepared(void *arg, struct rte_mbuf **pkts, uint16_t n)
 {
-	const struct port_txq *txq = arg;
+	struct port_txq *txq = arg;
 	uint16_t ready = rte_eth_tx_prepare(txq->port, txq->queue, pkts, n);
 	uint16_t sent = rte_eth_tx_burst(txq->port, txq->queue, pkts, ready);
 
+	count(&txq->handed, sent);
 	if (likely(ready == n) || sent < ready)
 		return sent;
 	/* pkts[ready] would be refused for ever. */
@@ -146,7 +148,14 @@ failed(const struct port *port, const char *what, int err)
 static uint64_t
 tx_offloads(const struct port *port)
 {
-	return port->csum_offloads | (port->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS);
+	return port->csum_offloads | (port->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) |
+		(port->security ? RTE_ETH_TX_OFFLOAD_SECURITY : 0);
+}
+
+static uint64_t
+rx_offloads(const struct port *port)
+{
+	return port->security ? RTE_ETH_RX_OFFLOAD_SECURITY : 0;
 }
 
 static int
@@ -173,6 +182,7 @@ port_configure(struct app *a, struct port *port)
 		if (conf.rx_adv_conf.rss_conf.rss_hf == 0)
 			conf.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
 	}
+	conf.rxmode.offloads = rx_offloads(port);
 	conf.txmode.offloads = tx_offloads(port);
 	if ((ret = rte_eth_dev_configure(port->id, port->n_rxq, port->n_txq, &conf)) != 0)
 		return failed(port, "cannot be configured", ret);
@@ -188,14 +198,16 @@ port_queues(struct app *a, struct port *port)
 {
 	int socket = socket_of(port->id), ret;
 	struct rte_mempool *pool = pool_get(a, socket);
+	struct rte_eth_rxconf rxconf = port->info.default_rxconf;
 	struct rte_eth_txconf txconf = port->info.default_txconf;
 
 	if ((port->pool = pool) == NULL)
 		return -1;
+	rxconf.offloads = rx_offloads(port);
 	txconf.offloads = tx_offloads(port);
 	for (uint16_t q = 0; q < port->n_rxq; q++) {
 		ret = rte_eth_rx_queue_setup(
-			port->id, q, port->n_rxd, (unsigned int)socket, NULL, pool);
+			port->id, q, port->n_rxd, (unsigned int)socket, &rxconf, pool);
 		if (ret != 0)
 			return failed(port, "Rx queue cannot be set up", ret);
 	}
@@ -223,7 +235,7 @@ port_schedulers(struct app *a, struct port *port)
 		conf.class_offset = a->meta_offset + (int)offsetof(struct packet_meta, classid);
 		conf.socket = socket_of(port->id);
 		conf.bypass = true;
-		conf.tx = port->csum_offloads != 0 ? port_tx_prepared : port_tx;
+		conf.tx = port->csum_offloads != 0 || port->security ? port_tx_prepared : port_tx;
 		conf.tx_arg = txq;
 		conf.drop = port_flushed;
 		conf.rcu = a->rcu;
@@ -246,6 +258,50 @@ csum_offload_refresh(struct app *a)
 	csum_action_offload_set(a->csum, some);
 }
 
+/* Events of drivers, in a thread of theirs: the control thread does the work. */
+static int
+port_event(uint16_t id, enum rte_eth_event_type type, void *arg, void *ret_param)
+{
+	struct port *port = arg;
+
+	(void)id;
+	if (type == RTE_ETH_EVENT_INTR_RMV)
+		atomic_store_explicit(&port->removed, true, memory_order_relaxed);
+	else if (type == RTE_ETH_EVENT_INTR_RESET)
+		atomic_store_explicit(&port->reset, true, memory_order_relaxed);
+	else
+		port_esp_event(&app, ret_param);
+	return 0;
+}
+
+static void
+callbacks(struct port *port, bool on)
+{
+	static const enum rte_eth_event_type types[] = { RTE_ETH_EVENT_INTR_RMV,
+		RTE_ETH_EVENT_INTR_RESET, RTE_ETH_EVENT_IPSEC };
+
+	for (unsigned int i = 0; i < RTE_DIM(types); i++) {
+		if (types[i] == RTE_ETH_EVENT_IPSEC && !port->security)
+			continue;
+		if (on)
+			rte_eth_dev_callback_register(port->id, types[i], port_event, port);
+		else
+			rte_eth_dev_callback_unregister(port->id, types[i], port_event, port);
+	}
+}
+
+/* No worker runs. Its driver gives all mbufs back, and knows of no session any more. */
+static void
+port_stop(struct app *a, struct port *port)
+{
+	port_esp_gone(a, port);
+	rcu_barrier(a->rcu);
+	if (port->started)
+		rte_eth_dev_stop(port->id);
+	port->started = false;
+	port_esp_stopped(a, port);
+}
+
 void
 port_close(struct app *a, struct port *port)
 {
@@ -259,38 +315,113 @@ port_close(struct app *a, struct port *port)
 			sched_nolock_destroy(port->sched[q]);
 		port->sched[q] = NULL;
 	}
-	if (port->started)
-		rte_eth_dev_stop(port->id);
+	port_stop(a, port);
+	callbacks(port, false);
 	rte_eth_dev_close(port->id);
-	port->started = port->used = false;
+	port->used = false;
 	csum_offload_refresh(a);
 }
 
-/* RTE_ETH_EVENT_INTR_RMV, in the drivers' interrupt thread: the control thread does the work. */
 static int
-port_removed(uint16_t id, enum rte_eth_event_type type, void *arg, void *ret_param)
+port_begin(struct app *a, struct port *port)
 {
-	struct port *port = arg;
+	int ret;
 
-	(void)id;
-	(void)type;
-	(void)ret_param;
-	atomic_store_explicit(&port->removed, true, memory_order_relaxed);
+	if (port_configure(a, port) != 0 || port_queues(a, port) != 0)
+		return -1;
+	if ((ret = rte_eth_dev_start(port->id)) != 0)
+		return failed(port, "cannot be started", ret);
+	port->started = true;
 	return 0;
 }
 
+/* What it was told beside its configuration, which a reset takes. */
+static int
+port_begin_again(struct app *a, struct port *port)
+{
+	bool promisc = rte_eth_promiscuous_get(port->id) == 1;
+	bool allmulti = rte_eth_allmulticast_get(port->id) == 1;
+	struct rte_ether_addr mac;
+	uint16_t mtu;
+	bool has_mac = rte_eth_macaddr_get(port->id, &mac) == 0;
+	bool has_mtu = rte_eth_dev_get_mtu(port->id, &mtu) == 0;
+	int ret = rte_eth_dev_reset(port->id);
+
+	/* Without the call it is stopped, configured and started, which is most of it. */
+	if (ret != 0 && ret != -ENOTSUP)
+		return failed(port, "cannot be reset", ret);
+	rte_eth_dev_info_get(port->id, &port->info);
+	if (port_begin(a, port) != 0)
+		return -1;
+	if (has_mtu)
+		rte_eth_dev_set_mtu(port->id, mtu);
+	if (has_mac)
+		rte_eth_dev_default_mac_addr_set(port->id, &mac);
+	if (promisc)
+		rte_eth_promiscuous_enable(port->id);
+	if (allmulti)
+		rte_eth_allmulticast_enable(port->id);
+	return 0;
+}
+
+/*
+ * The device lost what it was told. Its SAs go on in software; name, ifindex, addresses, qdiscs and
+ * filters stay. If it does not come back it is down, and `ip link set up` tries again.
+ */
+static void
+port_reset(struct app *a, struct port *port)
+{
+	bool up = port_is_up(port);
+
+	for (uint16_t q = 0; q < port->n_txq; q++)
+		sched_nolock_flush(port->sched[q]); /* what names a session */
+	port_stop(a, port);
+	if (port_begin_again(a, port) != 0) {
+		atomic_store_explicit(&port->up, false, memory_order_release);
+	} else {
+		fprintf(stderr, "millrace: port %u (%s) was reset\n", port->id, port->name);
+		if (up)
+			port_esp_up(a, port);
+		else
+			rte_eth_dev_set_link_down(port->id);
+	}
+	ip_port_changed(a, port);
+	if (a->netlink != NULL)
+		netlink_server_dev_changed(a->netlink, port->ifindex);
+}
+
+/* One that did not: now? */
+static bool
+port_come_back(struct app *a, struct port *port)
+{
+	bool resume = forwarding_pause(a), back = port_begin_again(a, port) == 0;
+
+	if (resume)
+		forwarding_resume(a);
+	return back;
+}
+
 void
-ports_poll_removals(struct app *a)
+ports_poll_events(struct app *a)
 {
 	for (unsigned int i = 0; i < RTE_MAX_ETHPORTS; i++) {
 		struct port *port = port_get(a, i);
-		bool resume;
+		bool removed, resume;
 
-		if (port == NULL || !atomic_load_explicit(&port->removed, memory_order_relaxed))
+		if (port == NULL)
 			continue;
-		fprintf(stderr, "millrace: port %u (%s) was removed\n", port->id, port->name);
+		removed = atomic_load_explicit(&port->removed, memory_order_relaxed);
+		if (!atomic_exchange_explicit(&port->reset, false, memory_order_relaxed) &&
+			!removed)
+			continue;
+		if (removed)
+			fprintf(stderr, "millrace: port %u (%s) was removed\n", port->id,
+				port->name);
 		resume = forwarding_pause(a);
-		port_close(a, port);
+		if (removed)
+			port_close(a, port);
+		else
+			port_reset(a, port);
 		if (resume)
 			forwarding_resume(a);
 	}
@@ -312,15 +443,10 @@ static int
 port_start(struct app *a, struct port *port)
 {
 	struct rte_eth_link link;
-	int ret;
 
-	if (port_configure(a, port) != 0 || port_queues(a, port) != 0 ||
-		port_schedulers(a, port) != 0)
+	if (port_schedulers(a, port) != 0 || port_begin(a, port) != 0)
 		return -1;
-	if ((ret = rte_eth_dev_start(port->id)) != 0)
-		return failed(port, "cannot be started", ret);
-	port->started = true;
-	rte_eth_dev_callback_register(port->id, RTE_ETH_EVENT_INTR_RMV, port_removed, port);
+	callbacks(port, true);
 	rte_eth_promiscuous_enable(port->id);
 	if (rte_eth_link_get_nowait(port->id, &link) == 0)
 		port->carrier = link.link_status == RTE_ETH_LINK_UP;
@@ -345,6 +471,7 @@ port_open(struct app *a, uint16_t id)
 		return failed(port, "gives no information", ret);
 	if (a->opt.csum_offload)
 		port->csum_offloads = port->info.tx_offload_capa & CSUM_OFFLOADS;
+	port->security = port_esp_wanted(a, port);
 	port->n_rxq = a->opt.n_rxq;
 	port->n_txq = a->opt.n_txq;
 	port->txqueuelen = SCHED_NOLOCK_LIMIT_DEFAULT;
@@ -362,6 +489,7 @@ port_open(struct app *a, uint16_t id)
 	csum_offload_refresh(a);
 	atomic_store_explicit(&port->up, true, memory_order_release);
 	ip_port_changed(a, port);
+	port_esp_up(a, port);
 	return 0;
 }
 
@@ -407,13 +535,17 @@ port_set_up(struct app *a, struct port *port, bool up)
 		return;
 	/* Drivers without the call (-ENOTSUP) keep their link: the flag alone decides for us. */
 	if (up) {
+		if (!port->started && !port_come_back(a, port))
+			return;
 		rte_eth_dev_set_link_up(port->id);
 		for (uint16_t q = 0; q < port->n_txq; q++)
 			sched_nolock_activate(port->sched[q]);
 		atomic_store_explicit(&port->up, true, memory_order_release);
 		ip_port_changed(a, port);
+		port_esp_up(a, port);
 		return;
 	}
+	port_esp_gone(a, port);
 	atomic_store_explicit(&port->up, false, memory_order_release);
 	ip_port_changed(a, port);
 	for (uint16_t q = 0; q < port->n_txq; q++)

@@ -31,6 +31,12 @@ struct app;
 struct port_txq {
 	uint16_t port;
 	uint16_t queue;
+	/* Where ESP is left to the NIC. The owner of its scheduler writes, the control thread
+	 * reads. */
+	_Atomic uint64_t handed; /* packets that the driver has taken */
+	/* The control thread's (port_esp.c). */
+	uint8_t stage; /* of the round */
+	uint64_t ring_handed, ring_since; /* when the bands were beyond the mark: handed, TSC */
 };
 
 struct port {
@@ -50,6 +56,10 @@ struct port {
 	bool used;
 	bool started; /* rte_eth_dev_start() */
 	_Atomic bool removed; /* the driver's thread says that the device is gone */
+	_Atomic bool reset; /* ... that it has to be reset */
+	bool security; /* RTE_ETH_[RT]X_OFFLOAD_SECURITY are in use */
+	uint64_t rounds; /* see port_esp_rounds() */
+	bool rounds_asked, round_begun;
 	bool carrier;
 	uint32_t carrier_changes;
 	uint16_t n_rxq, n_rxd, n_txd;
@@ -94,8 +104,9 @@ struct port *port_get(struct app *app, unsigned int id);
 void port_set_up(struct app *app, struct port *port, bool up);
 /* Statistics since the last clear. */
 int port_stats(const struct port *port, struct rte_eth_stats *stats);
-/* Closes the ports whose devices were pulled out, under traffic. */
-void ports_poll_removals(struct app *app);
+/* Closes the ports whose devices were pulled out, and resets those that ask for it, under traffic.
+ */
+void ports_poll_events(struct app *app);
 /* Asks the drivers for link states; returns how many changed and tells the control clients. */
 unsigned int ports_poll_links(struct app *app);
 

@@ -41,6 +41,7 @@
 # IPsec in mode ip
 #   --ipsec-cache=16384
 #   --ipsec-numbers=home
+#   --ipsec-offload=auto
 #
 # memory
 #   --mbcache=250

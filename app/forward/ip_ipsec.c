@@ -13,6 +13,7 @@
 #include "app.h"
 #include "forward/ip.h"
 #include "forward/ip_esp.h"
+#include "port_esp.h"
 
 static const struct route_hop *
 look_up(const struct route_table *t, uint8_t family, const void *dst, uint32_t hash)
@@ -72,6 +73,8 @@ ip_ipsec_create(struct app *a)
 		.share_numbers = a->opt.ipsec_share_numbers,
 		.arg = a,
 		.resolve = resolve,
+		.offload = a->opt.ipsec_offload,
+		.tx_rounds = port_esp_rounds,
 	};
 
 	if ((a->ipsec = ipsec_cache_create(&conf)) == NULL) {

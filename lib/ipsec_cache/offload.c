@@ -282,7 +282,9 @@ ipsec_offload_look(struct ipsec_cache *ic, struct sad_entry *e)
 	else
 		return;
 	if (s == NULL) {
-		e->offload.retry_ms = ic->now_ms + RETRY_MS;
+		/* one that refused is left alone for a while; one that is not there may come */
+		if (ipsec_device_find(ic, e->offload.ifindex) != NULL)
+			e->offload.retry_ms = ic->now_ms + RETRY_MS;
 		return;
 	}
 	e->offload.strays = 0;

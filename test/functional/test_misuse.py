@@ -31,6 +31,8 @@ def leftovers(directory):
     ("--port-name=0", "port-name"),
     ("--port-name=0,a/b", "port-name"),
     ("--port-name=0,averylongnameindeed", "port-name"),
+    ("--ipsec-offload=on", "auto, explicit, off"),
+    ("--ipsec-offload", "ipsec-offload"),
     ("--idle-exit=-1", "idle-exit"),
     ("--stats-period=x", "stats-period"),
     ("word", "word"),

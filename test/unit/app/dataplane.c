@@ -22,6 +22,8 @@
 
 #define WIRE_SIZE 1024
 
+void (*dataplane_wired)(unsigned int n_ports);
+
 static struct wire {
 	struct rte_ring *rx, *tx;
 	bool blocked;
@@ -78,6 +80,8 @@ dataplane_open(unsigned int n_ports)
 	outside = test_pool(name, 2047);
 	for (n_wires = 0; n_wires < n_ports; n_wires++)
 		wire_open(n_wires);
+	if (dataplane_wired != NULL)
+		dataplane_wired(n_ports);
 	memset(&app, 0, sizeof(app));
 	options_fill(&app.opt);
 	assert_int_equal(app_open(&app), 0);

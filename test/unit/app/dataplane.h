@@ -19,6 +19,9 @@
 
 #include "app.h"
 
+/* Called by dataplane_open() when the ports' devices are there, before the program looks for them.
+ */
+extern void (*dataplane_wired)(unsigned int n_ports);
 /* Starts EAL (once) and a program with n ports p0 .. p(n-1), forward mode io, everything at rest.
  */
 void dataplane_open(unsigned int n_ports);
