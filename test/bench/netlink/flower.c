@@ -58,7 +58,7 @@ put_rule(uint8_t *to, uint32_t i, bool ack)
 	struct tc_gact drop = { .action = TC_ACT_SHOT };
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(to);
 	struct tcmsg *tcm = mnl_nlmsg_put_extra_header(nlh, sizeof(*tcm));
-	struct nlattr *options, *list, *entry, *parms;
+	struct nlattr *options, *list, *entry, *inner;
 
 	nlh->nlmsg_type = RTM_NEWTFILTER;
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL | (ack ? NLM_F_ACK : 0);
@@ -73,9 +73,9 @@ put_rule(uint8_t *to, uint32_t i, bool ack)
 	list = mnl_attr_nest_start(nlh, TCA_FLOWER_ACT);
 	entry = mnl_attr_nest_start(nlh, 1);
 	mnl_attr_put_strz(nlh, TCA_ACT_KIND, "gact");
-	parms = mnl_attr_nest_start(nlh, TCA_ACT_OPTIONS);
+	inner = mnl_attr_nest_start(nlh, TCA_ACT_OPTIONS);
 	mnl_attr_put(nlh, TCA_GACT_PARMS, sizeof(drop), &drop);
-	mnl_attr_nest_end(nlh, parms);
+	mnl_attr_nest_end(nlh, inner);
 	mnl_attr_nest_end(nlh, entry);
 	mnl_attr_nest_end(nlh, list);
 	mnl_attr_put_u32(nlh, TCA_FLOWER_FLAGS, 0);
