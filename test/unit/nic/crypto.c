@@ -332,7 +332,7 @@ the_drivers_own(void **state)
 	rte_mempool_free(pool);
 }
 
-/* The port's functions serve no cryptodev. */
+/* What the counters say of all that. */
 static int
 close_dev(void **state)
 {
@@ -343,6 +343,9 @@ close_dev(void **state)
 	assert_int_equal(rte_cryptodev_close(dev), 0);
 	assert_int_equal(nic_crypto_stats(dev, &stats), 0);
 	assert_int_equal(stats.crypto_in, stats.crypto_out + stats.crypto_lost);
+	assert_int_equal(stats.crypto_lost, 2);
+	/* the two that were meant to be: what came back holds no session */
+	assert_int_equal(stats.destroyed_in_use, 2);
 	nic_crypto_detach(dev);
 	assert_int_equal(nic_crypto_stats(dev, &stats), -ENODEV);
 	return 0;

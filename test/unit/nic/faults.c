@@ -12,6 +12,9 @@
 
 #include <cmocka.h>
 
+/* Since 23.11 a context is for drivers to look into. */
+#include <rte_security_driver.h>
+
 #include "world.h"
 
 #define PLAIN_LEN 114u
