@@ -14,6 +14,8 @@
 #define AAD 8
 #define AAD_ESN 12
 
+const char ipsec_no_inline_crypto[] = "its driver has no inline crypto";
+
 static void
 want_tunnel(struct rte_security_ipsec_xform *ipsec, const struct ipsec_cache_rt *rt,
 	const struct ipsec_cache_sa_spec *spec)
@@ -269,7 +271,7 @@ lack_text(enum lack lack, enum rte_security_session_action_type action)
 		return texts[lack];
 	switch (action) {
 	case RTE_SECURITY_ACTION_TYPE_INLINE_CRYPTO:
-		return "its driver has no inline crypto";
+		return ipsec_no_inline_crypto;
 	case RTE_SECURITY_ACTION_TYPE_INLINE_PROTOCOL:
 		return "its driver has no inline protocol";
 	default:

@@ -36,4 +36,7 @@ void ipsec_want_fill(struct ipsec_want *want, const struct ipsec_cache_rt *rt,
 const struct rte_security_capability *
 ipsec_capability_find(void *ctx, const struct ipsec_want *want, const char **missing);
 
+/* *missing where a device has no such capability at all. */
+extern const char ipsec_no_inline_crypto[];
+
 #endif /* IPSEC_CACHE_CAPABILITY_H */

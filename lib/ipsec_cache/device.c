@@ -11,6 +11,7 @@
  */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,11 +105,12 @@ ipsec_device_find(const struct ipsec_cache *ic, uint32_t ifindex)
 }
 
 static struct rte_mempool *
-pool_create(const struct ipsec_device *dev)
+pool_create(const struct ipsec_cache *ic, const struct ipsec_device *dev)
 {
 	char name[RTE_MEMPOOL_NAMESIZE];
 
-	snprintf(name, sizeof(name), "ipsec_sessions_%u", dev->conf.ifindex);
+	/* a name that no other instance uses */
+	snprintf(name, sizeof(name), "esp_%" PRIxPTR "_%u", (uintptr_t)ic, dev->conf.ifindex);
 	return rte_mempool_create(name, DEVICE_SESSIONS_MAX - 1,
 		rte_security_session_get_size(dev->ctx), 0, 0, NULL, NULL, NULL, NULL,
 		rte_eth_dev_socket_id(dev->conf.port_id), 0);
@@ -138,7 +140,7 @@ ipsec_cache_dev_add(struct ipsec_cache *ic, const struct ipsec_cache_dev *conf)
 		return -ENOMEM;
 	dev = &d->devs[i];
 	*dev = (struct ipsec_device){ .conf = *conf, .ctx = ctx };
-	if ((dev->pool = pool_create(dev)) == NULL) {
+	if ((dev->pool = pool_create(ic, dev)) == NULL) {
 		dev->ctx = NULL;
 		return -ENOMEM;
 	}
@@ -227,14 +229,15 @@ rule_create(struct ipsec_session *s)
 	return s->flow != NULL || no_flows;
 }
 
-static void
+static bool
 rule_destroy(struct ipsec_session *s)
 {
 	struct rte_flow_error error = { 0 };
 
-	if (s->flow != NULL)
-		rte_flow_destroy(s->port, s->flow, &error);
+	if (s->flow != NULL && rte_flow_destroy(s->port, s->flow, &error) != 0)
+		return false;
 	s->flow = NULL;
+	return true;
 }
 
 /* --- the beginning --- */
@@ -253,11 +256,8 @@ session_open(struct ipsec_session *s, struct ipsec_want *want, const char **miss
 		*missing = "its driver refused a session for the SA; it may have as many as it can";
 		return false;
 	}
-	if (!s->in || rule_create(s))
-		return true;
 	*missing = "its driver takes no rule that steers the SA's packets";
-	rte_security_session_destroy(s->ctx, s->security);
-	return false;
+	return !s->in || rule_create(s);
 }
 
 /* What no capability says, and a NIC's packets would lack or a NIC cannot be asked. */
@@ -320,6 +320,9 @@ ipsec_session_create(struct ipsec_cache *ic, struct ipsec_device *dev, struct ip
 	struct ipsec_session *s;
 	struct ipsec_want want;
 
+	*missing = "its session of an SA with that SPI has not ended yet";
+	if (in && dev->dying[spi_bucket(rt)] != 0)
+		return NULL;
 	if ((*missing = unlike(rt, kind, in)) != NULL)
 		return NULL;
 	ipsec_want_fill(&want, rt,
@@ -327,9 +330,6 @@ ipsec_session_create(struct ipsec_cache *ic, struct ipsec_device *dev, struct ip
 						    : RTE_SECURITY_ACTION_TYPE_INLINE_PROTOCOL,
 		in);
 	if ((c = ipsec_capability_find(dev->ctx, &want, missing)) == NULL)
-		return NULL;
-	*missing = "its session of an SA with that SPI has not ended yet";
-	if (in && dev->dying[spi_bucket(rt)] != 0)
 		return NULL;
 	*missing = "there is no room for its session";
 	if (dev->n_sessions >= DEVICE_SESSIONS_MAX || (s = session_alloc(ic, dev, rt)) == NULL)
@@ -345,13 +345,12 @@ ipsec_session_create(struct ipsec_cache *ic, struct ipsec_device *dev, struct ip
 		ipsec_store(&rt->by, (uint8_t)(ipsec_load(&rt->by) | IPSEC_BY_INLINE));
 	want.conf.ipsec.esn.value = start;
 	want.conf.userdata = (void *)(uintptr_t)s->id;
-	if (!session_open(s, &want, missing)) {
-		session_free(s);
-		return NULL;
-	}
 	dev->n_sessions++;
 	ic->devices->n_live++;
-	return s;
+	if (session_open(s, &want, missing))
+		return s;
+	ipsec_session_cancel(s);
+	return NULL;
 }
 
 void
@@ -366,35 +365,67 @@ ipsec_session_publish(struct ipsec_session *s)
 
 /* --- the end --- */
 
-static void
-forget(struct ipsec_session *s)
+/* It is out of use: asks the device to give it up, rule first. False: not yet. */
+static bool
+session_close(struct ipsec_session *s, bool last)
 {
+	struct ipsec_devices *d = s->ic->devices;
+	bool gone = (rule_destroy(s) || last) &&
+		(s->security == NULL || rte_security_session_destroy(s->ctx, s->security) == 0);
+
+	if (!gone) {
+		if (++s->tries == TRIES_MAX || (last && s->tries < TRIES_MAX))
+			d->n_stuck++;
+		if (!last)
+			return false;
+	} else if (s->tries >= TRIES_MAX) {
+		d->n_stuck--;
+	}
+	if (s->in)
+		s->dev->dying[s->spi_bucket]--;
+	d->n_dying--;
 	s->dev->n_sessions--;
 	session_free(s);
+	return true;
+}
+
+/* Nobody uses it: to be closed. */
+static void
+bury(struct ipsec_session *s)
+{
+	struct ipsec_devices *d = s->ic->devices;
+
+	s->next = d->dying;
+	d->dying = s;
+}
+
+static void
+count_dying(struct ipsec_session *s)
+{
+	if (s->in)
+		s->dev->dying[s->spi_bucket]++;
+	s->ic->devices->n_live--;
+	s->ic->devices->n_dying++;
 }
 
 void
 ipsec_session_cancel(struct ipsec_session *s)
 {
-	rule_destroy(s);
-	if (rte_security_session_destroy(s->ctx, s->security) != 0)
-		s->ic->devices->n_stuck++;
-	s->ic->devices->n_live--;
-	forget(s);
+	count_dying(s);
+	if (!session_close(s, false))
+		bury(s);
 }
 
 static void
 after_grace(struct rcu_head *head)
 {
 	struct ipsec_session *s = RTE_PTR_SUB(head, offsetof(struct ipsec_session, rcu));
-	struct ipsec_devices *d = s->ic->devices;
 	const struct ipsec_cache_conf *conf = &s->ic->conf;
 
-	rule_destroy(s);
+	rule_destroy(s); /* now, or with the session */
 	if (conf->tx_rounds != NULL && !s->in)
 		s->rounds = conf->tx_rounds(conf->arg, s->ifindex) + 2;
-	s->next = d->dying;
-	d->dying = s;
+	bury(s);
 }
 
 void
@@ -407,33 +438,9 @@ ipsec_session_retire(struct ipsec_session *s)
 	atomic_store_explicit(&ic->devices->slots[(uint32_t)s->id], NULL, memory_order_relaxed);
 	if (s->in && s->kind == IPSEC_SESSION_INLINE_PROTOCOL)
 		ipsec_store(&s->rt->by, (uint8_t)(ipsec_load(&s->rt->by) & ~IPSEC_BY_PROTOCOL));
-	if (s->in)
-		s->dev->dying[s->spi_bucket]++;
-	ic->devices->n_live--;
-	ic->devices->n_dying++;
+	count_dying(s);
 	ipsec_bump(ic);
 	rcu_defer(ic->conf.rcu, &s->rcu, after_grace);
-}
-
-/* It is out of use: asks the device to give it up. False: not yet. */
-static bool
-session_close(struct ipsec_session *s, bool last)
-{
-	struct ipsec_devices *d = s->ic->devices;
-
-	if (rte_security_session_destroy(s->ctx, s->security) != 0) {
-		if (++s->tries == TRIES_MAX || (last && s->tries < TRIES_MAX))
-			d->n_stuck++;
-		if (!last)
-			return false;
-	} else if (s->tries >= TRIES_MAX) {
-		d->n_stuck--;
-	}
-	if (s->in)
-		s->dev->dying[s->spi_bucket]--;
-	d->n_dying--;
-	forget(s);
-	return true;
 }
 
 /* Ends those of `dev` (NULL: any) that may end; all of them if the device has stopped. */
@@ -463,22 +470,36 @@ ipsec_devices_tick(struct ipsec_cache *ic)
 }
 
 void
+ipsec_devices_sessions(struct ipsec_cache *ic, void (*fn)(struct ipsec_session *s))
+{
+	struct ipsec_session *s;
+	uint32_t i;
+
+	for (i = 0; ic->devices->slots != NULL && i < SESSIONS_MAX; i++) {
+		s = atomic_load_explicit(&ic->devices->slots[i], memory_order_relaxed);
+		if (s != NULL)
+			fn(s);
+	}
+}
+
+static void
+leave_gone(struct ipsec_session *s)
+{
+	if (s->dev->gone)
+		ipsec_session_retire(s);
+}
+
+void
 ipsec_cache_dev_gone(struct ipsec_cache *ic, uint32_t ifindex)
 {
 	struct ipsec_device *dev = ipsec_device_find(ic, ifindex);
-	struct ipsec_session *s;
-	uint32_t i;
 
 	/* What decisions say of routes goes with the device, whatever it can do. */
 	ipsec_bump(ic);
 	if (dev == NULL)
 		return;
 	dev->gone = true;
-	for (i = 0; i < SESSIONS_MAX; i++) {
-		s = atomic_load_explicit(&ic->devices->slots[i], memory_order_relaxed);
-		if (s != NULL && s->dev == dev)
-			ipsec_session_retire(s);
-	}
+	ipsec_devices_sessions(ic, leave_gone);
 }
 
 void

@@ -46,6 +46,8 @@ void ipsec_session_cancel(struct ipsec_session *s);
 /* Out of use, and in time out of the device. The SA goes on by the CPU. Bumps. */
 void ipsec_session_retire(struct ipsec_session *s);
 
+/* Each published session in turn; fn may retire it. */
+void ipsec_devices_sessions(struct ipsec_cache *ic, void (*fn)(struct ipsec_session *s));
 /* What devices said of published sessions since the last call: 1 << RTE_ETH_EVENT_IPSEC_* each. fn
  * may retire the session. */
 void

@@ -116,6 +116,7 @@ ipsec_cache_active(const struct ipsec_cache *ic)
 void
 ipsec_cache_invalidate(struct ipsec_cache *ic)
 {
+	ic->routes_changed = true;
 	ipsec_bump(ic);
 }
 

@@ -95,15 +95,18 @@ try(struct ipsec_cache *ic, struct ipsec_device *dev, struct sad_entry *e,
 static struct ipsec_session *
 try_best(struct ipsec_cache *ic, struct ipsec_device *dev, struct sad_entry *e, bool in)
 {
-	const char *missing;
+	const char *lacks = ipsec_no_inline_crypto, *missing;
 	struct ipsec_session *s = NULL;
 
 	/* A NIC that does ESP does not tell when a NAT moves the peer, which IKE has to know. */
 	if (!in || !e->sa.spec.has_encap)
-		s = try(ic, dev, e, IPSEC_SESSION_INLINE_PROTOCOL, in, &missing);
+		s = try(ic, dev, e, IPSEC_SESSION_INLINE_PROTOCOL, in, &lacks);
 	if (s == NULL)
 		s = try(ic, dev, e, IPSEC_SESSION_INLINE_CRYPTO, in, &missing);
-	e->offload.missing = s == NULL ? missing : NULL;
+	if (s == NULL)
+		e->offload.missing = missing == ipsec_no_inline_crypto ? lacks : missing;
+	else
+		e->offload.missing = NULL;
 	e->offload.ifindex = dev->conf.ifindex;
 	return s;
 }
@@ -125,6 +128,7 @@ try_asked(struct ipsec_cache *ic, struct sad_entry *e, int *err, const char **wh
 		s = try(ic, dev, e,
 			packet ? IPSEC_SESSION_INLINE_PROTOCOL : IPSEC_SESSION_INLINE_CRYPTO,
 			is_inbound(ic, spec), &missing);
+		e->offload.retry_ms = ic->now_ms + RETRY_MS; /* if it is not had now */
 	}
 	if (s == NULL)
 		*err = refuse(ic, e, -EOPNOTSUPP, name, missing, why);
@@ -243,6 +247,13 @@ look_at_session(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_sessio
 {
 	uint32_t strays = ipsec_load(&s->strays), ifindex;
 
+	if (e->sa.spec.offload_ifindex == 0) {
+		ifindex = route_ifindex(ic, &e->sa.spec, s->in);
+		if (ifindex != 0 && ifindex != s->ifindex) {
+			leave(ic, e, s, "the SA's route has left it");
+			return true;
+		}
+	}
 	if (ipsec_load(&s->refused)) {
 		/* it gets another, whose numbers begin further on */
 		leave(ic, e, s, "the CPU gave out numbers that its session was to give");
@@ -252,13 +263,6 @@ look_at_session(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_sessio
 		leave(ic, e, s, "it let packets of the SA through unopened");
 		e->offload.retry_ms = ic->now_ms + RETRY_MS;
 		return true;
-	}
-	if (e->sa.spec.offload_ifindex == 0) {
-		ifindex = route_ifindex(ic, &e->sa.spec, s->in);
-		if (ifindex != 0 && ifindex != s->ifindex) {
-			leave(ic, e, s, "the SA's route has left it");
-			return true;
-		}
 	}
 	tell_esn(ic, e, s);
 	return false;
@@ -281,15 +285,17 @@ ipsec_offload_look(struct ipsec_cache *ic, struct sad_entry *e)
 		s = choose(ic, e);
 	else
 		return;
-	if (s == NULL) {
-		/* one that refused is left alone for a while; one that is not there may come */
-		if (ipsec_device_find(ic, e->offload.ifindex) != NULL)
-			e->offload.retry_ms = ic->now_ms + RETRY_MS;
+	if (s == NULL)
 		return;
-	}
 	e->offload.strays = 0;
 	ipsec_session_publish(s);
 	ipsec_bump(ic); /* decisions are made anew, and find it */
+}
+
+static struct sad_entry *
+entry_of(const struct ipsec_session *s)
+{
+	return sad_entry(s->rt->sa);
 }
 
 static void
@@ -300,7 +306,7 @@ happened(struct ipsec_session *s, uint32_t events)
 	static const uint32_t soft = 1u << RTE_ETH_EVENT_IPSEC_SA_TIME_EXPIRY |
 		1u << RTE_ETH_EVENT_IPSEC_SA_BYTE_EXPIRY | 1u << RTE_ETH_EVENT_IPSEC_SA_PKT_EXPIRY;
 	struct ipsec_cache *ic = s->ic;
-	struct sad_entry *e = sad_entry(s->rt->sa);
+	struct sad_entry *e = entry_of(s);
 	bool esn = (s->rt->flags & IPSEC_RT_ESN) != 0;
 
 	/* A NIC that has come to the end of 32 bits where there are no more can do no more. */
@@ -315,11 +321,22 @@ happened(struct ipsec_session *s, uint32_t events)
 		sad_expire(ic, e, false);
 }
 
+/* Routes have changed: packets may come in by another port than the one that opens them. */
+static void
+follow(struct ipsec_session *s)
+{
+	ipsec_offload_look(s->ic, entry_of(s));
+}
+
 void
 ipsec_offload_tick(struct ipsec_cache *ic)
 {
 	if (!ipsec_devices_any(ic))
 		return;
+	if (ic->routes_changed) {
+		ic->routes_changed = false;
+		ipsec_devices_sessions(ic, follow);
+	}
 	ipsec_devices_events(ic, happened);
 	ipsec_devices_tick(ic);
 }

@@ -37,6 +37,9 @@ struct world {
 		uint8_t addr[16];
 	} locals[WORLD_LOCALS];
 	uint64_t resolved; /* how often a route was asked for */
+	uint32_t ifindex; /* of all routes but ours; in the beginning 2 */
+	bool waits; /* its neighbour is not known */
+	uint64_t rounds; /* see world_rounds() */
 	bool loop; /* both ends of a tunnel are here: who sends (asks with a hash) finds a route */
 };
 
@@ -51,9 +54,10 @@ world_resolve(
 	__atomic_fetch_add(&world->resolved, 1, __ATOMIC_RELAXED);
 	*hop = (struct ipsec_cache_hop){
 		.hop = world,
-		.ifindex = 2,
+		.ifindex = world->ifindex,
 		.mtu = WORLD_MTU,
 		.kind = IPSEC_CACHE_HOP_FORWARD,
+		.waits = world->waits,
 	};
 	for (i = 0; i < world->n_locals; i++)
 		if (world->locals[i].family == family &&
@@ -78,22 +82,32 @@ world_local(struct world *world, const char *addr)
 		ipsec_cache_invalidate(world->ic);
 }
 
-/* Exits on failure. Workers 0 .. n_workers - 1 are readers of the qsbr, not yet online. */
-static inline void
-world_create(struct world *world, unsigned int n_workers, unsigned int entries, bool share)
+/* For conf.tx_rounds: frames leave when the test says so. */
+static inline uint64_t
+world_rounds(void *arg, uint32_t ifindex)
 {
-	struct ipsec_cache_conf conf = {
-		.n_workers = n_workers,
-		.cache_entries = entries,
-		.socket = SOCKET_ID_ANY,
-		.share_numbers = share,
-		.arg = world,
-		.resolve = world_resolve,
-	};
+	const struct world *world = arg;
+
+	RTE_SET_USED(ifindex);
+	return world->rounds;
+}
+
+/*
+ * With what the caller wants of the configuration. Exits on failure. Workers are readers of the
+ * qsbr, not yet online.
+ */
+static inline void
+world_create_as(struct world *world, struct ipsec_cache_conf conf)
+{
+	unsigned int n_workers = conf.n_workers;
 	size_t size = rte_rcu_qsbr_get_memsize(n_workers);
 	unsigned int i;
 
 	memset(world, 0, sizeof(*world));
+	world->ifindex = 2;
+	conf.socket = SOCKET_ID_ANY;
+	conf.arg = world;
+	conf.resolve = world_resolve;
 	world->qsbr = aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN(size, RTE_CACHE_LINE_SIZE));
 	if (world->qsbr == NULL || rte_rcu_qsbr_init(world->qsbr, n_workers) != 0)
 		exit(1);
@@ -107,6 +121,14 @@ world_create(struct world *world, unsigned int n_workers, unsigned int entries, 
 		fprintf(stderr, "world: %s\n", rte_strerror(rte_errno));
 		exit(1);
 	}
+}
+
+static inline void
+world_create(struct world *world, unsigned int n_workers, unsigned int entries, bool share)
+{
+	world_create_as(world,
+		(struct ipsec_cache_conf){
+			.n_workers = n_workers, .cache_entries = entries, .share_numbers = share });
 }
 
 static inline void
