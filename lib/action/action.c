@@ -40,7 +40,15 @@ action_table_create(struct rcu *rcu, unsigned int n_workers)
 		return NULL;
 	}
 	table->rcu = rcu;
-	if ((table->counters = counter_table_create(n_workers)) == NULL) {
+	if ((table->slab = slab_create(table)) == NULL) {
+		free(table);
+		rte_errno = ENOMEM;
+		return NULL;
+	}
+	for (unsigned int id = 0; id < ACTION_ID_MAX; id++)
+		index_map_init(&table->kinds[id].actions, NULL, table->slab);
+	if ((table->counters = counter_table_create(table->slab, n_workers)) == NULL) {
+		slab_destroy(table->slab);
 		free(table);
 		return NULL;
 	}
@@ -58,6 +66,7 @@ table_reclaim(struct rcu_head *head)
 		return;
 	}
 	counter_table_destroy(table->counters);
+	slab_destroy(table->slab);
 	free(table);
 }
 
@@ -65,15 +74,6 @@ static struct action_kind *
 kind_of(const struct action *action)
 {
 	return &action->table->kinds[action->ops->id];
-}
-
-static void
-params_free(struct action_params *params)
-{
-	if (params->ops->params_free != NULL)
-		params->ops->params_free(params);
-	else
-		free(params);
 }
 
 static void
@@ -87,18 +87,29 @@ action_reclaim(struct rcu_head *head)
 {
 	struct action *action = RTE_PTR_SUB(head, offsetof(struct action, rcu));
 
-	params_free(atomic_load_explicit(&action->params, memory_order_relaxed));
+	if (action->last)
+		params_free(atomic_load_explicit(&action->params, memory_order_relaxed));
 	counter_free(action->table->counters, action->counter);
 	counter_free(action->table->counters, action->drops);
-	free(action);
+	slab_free(action);
 }
 
-/* Out of the table now; slots, parameters and memory after a grace period. */
+/* Slots, parameters and memory go after a grace period. */
+static void
+action_defer(struct action *action)
+{
+	struct action_table *table = action->table;
+
+	action->last =
+		params_drop(table, atomic_load_explicit(&action->params, memory_order_relaxed));
+	rcu_defer(table->rcu, &action->rcu, action_reclaim);
+}
+
 static void
 action_remove(struct action *action)
 {
 	index_map_del(&kind_of(action)->actions, action->index);
-	rcu_defer(action->table->rcu, &action->rcu, action_reclaim);
+	action_defer(action);
 }
 
 /* The table itself is deferred last: actions and rules before it give their slots back to it. */
@@ -124,6 +135,12 @@ action_table_counters(struct action_table *table)
 	return table->counters;
 }
 
+struct slab *
+action_table_slab(struct action_table *table)
+{
+	return table->slab;
+}
+
 /* Completes a snapshot, and has the action own a slot for drops if it can ever need one. */
 static int
 params_prepare(struct action *action, struct action_params *params)
@@ -140,13 +157,46 @@ params_prepare(struct action *action, struct action_params *params)
 	return 0;
 }
 
+/* Frees one that was never published; parameters are still the caller's. */
+static void
+action_unmake(struct action *action)
+{
+	counter_free(action->table->counters, action->counter);
+	counter_free(action->table->counters, action->drops);
+	slab_free(action);
+}
+
+/* All but its parameters and its place. */
+static struct action *
+action_make(struct action_table *table, const struct action_ops *ops, uint32_t index,
+	struct action_params *params)
+{
+	struct action *action = slab_alloc(table->slab, sizeof(*action));
+
+	if (action == NULL)
+		return NULL;
+	action->ops = ops;
+	action->table = table;
+	action->index = index;
+	action->refs = 1;
+	action->flags = (uint16_t)params->flags;
+	action->created = now();
+	action->drops = COUNTER_NONE;
+	if ((action->counter = counter_take(table->counters)) == COUNTER_NONE ||
+		params_prepare(action, params) != 0) {
+		action_unmake(action);
+		return NULL;
+	}
+	return action;
+}
+
 int
 action_create(struct action_table *table, const struct action_ops *ops, uint32_t index,
 	struct action_params *params, struct action **out)
 {
 	struct index_map *map;
 	struct action *action;
-	int rc = -ENOMEM;
+	int rc;
 
 	if (ops == NULL || ops->id >= ACTION_ID_MAX || params == NULL)
 		return -EINVAL;
@@ -158,21 +208,16 @@ action_create(struct action_table *table, const struct action_ops *ops, uint32_t
 	} else if (index_map_find(map, index) != NULL) {
 		return -EEXIST;
 	}
-	if ((action = calloc(1, sizeof(*action))) == NULL)
+	if ((action = action_make(table, ops, index, params)) == NULL)
 		return -ENOMEM;
-	action->ops = ops;
-	action->table = table;
-	action->index = index;
-	action->refs = 1;
-	action->created = now();
-	action->drops = COUNTER_NONE;
-	if ((action->counter = counter_take(table->counters)) == COUNTER_NONE ||
-		params_prepare(action, params) != 0 ||
-		(rc = index_map_set(map, index, action)) != 0) {
-		counter_free(table->counters, action->counter);
-		counter_free(table->counters, action->drops);
-		free(action);
+	if ((rc = index_map_set(map, index, action)) != 0) {
+		action_unmake(action);
 		return rc;
+	}
+	if ((params = params_keep(table, params)) == NULL) {
+		index_map_del(map, index);
+		action_unmake(action);
+		return -ENOMEM;
 	}
 	atomic_init(&action->params, params);
 	table->kinds[ops->id].refs++;
@@ -186,18 +231,27 @@ action_find(struct action_table *table, const struct action_ops *ops, uint32_t i
 	return index_map_find(&table->kinds[ops->id].actions, index);
 }
 
-/* Without memory for a drop slot the change is made all the same: its drops are then not counted.
+/*
+ * Without memory the change is made all the same: drops are then not counted, and the parameters
+ * stay where they are.
  */
 void
 action_replace(struct action *action, struct action_params *params)
 {
-	struct action_params *old = atomic_load_explicit(&action->params, memory_order_relaxed);
+	struct action_params *old = atomic_load_explicit(&action->params, memory_order_relaxed),
+			     *kept;
 
 	(void)params_prepare(action, params);
+	action->flags = (uint16_t)params->flags;
+	if ((kept = params_keep(action->table, params)) != NULL)
+		params = kept;
+	else
+		params->refs = 1;
 	/* Release: a worker that loads the new pointer sees the whole snapshot, and action->drops.
 	 */
 	atomic_store_explicit(&action->params, params, memory_order_release);
-	rcu_defer(action->table->rcu, &old->rcu, params_reclaim);
+	if (params_drop(action->table, old))
+		rcu_defer(action->table->rcu, &old->rcu, params_reclaim);
 }
 
 const struct action_params *
@@ -209,7 +263,7 @@ action_params(const struct action *action)
 void
 action_flags_add(struct action *action, uint32_t flags)
 {
-	atomic_load_explicit(&action->params, memory_order_relaxed)->flags |= flags;
+	action->flags |= (uint16_t)flags;
 }
 
 void
@@ -269,7 +323,7 @@ flushed_reclaim(struct rcu_head *head)
 		if ((action = index_map_next(&flushed->actions, &index)) == NULL)
 			break;
 		index_map_del(&flushed->actions, index);
-		rcu_defer(table->rcu, &action->rcu, action_reclaim);
+		action_defer(action);
 	}
 	rcu_defer(table->rcu, head, flushed_reclaim);
 }
@@ -284,7 +338,7 @@ flush_whole(struct action_table *table, struct action_kind *kind)
 		return false;
 	flushed->table = table;
 	flushed->actions = kind->actions;
-	index_map_init(&kind->actions, NULL);
+	index_map_init(&kind->actions, NULL, table->slab);
 	kind->refs = 0;
 	table->flushes++;
 	rcu_defer(table->rcu, &flushed->rcu, flushed_reclaim);
@@ -334,6 +388,9 @@ action_stats_get(const struct action *action, struct action_stats *stats)
 
 	counter_read(counters, action->counter, &stats->packets, &stats->bytes);
 	counter_read(counters, action->drops, &stats->drops, &stats->overlimits);
+	stats->install_s = stats->lastuse_s = 0;
+	if (action->refs == 0)
+		return;
 	note_use(action, stats->packets);
 	stats->install_s = time - action->created;
 	stats->lastuse_s = action->used != 0 ? time - action->used : stats->install_s;

@@ -20,6 +20,7 @@
  * action_exec(), on lists they reached between two of their quiescent reports.
  */
 
+#include <assert.h>
 #include <linux/pkt_cls.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -27,6 +28,7 @@
 #include <stdint.h>
 
 #include "action/counter.h"
+#include "action/slab.h"
 #include "rcu/rcu.h"
 
 struct rte_mbuf;
@@ -70,16 +72,19 @@ struct action_burst {
 
 /*
  * A snapshot of parameters: immutable once published. A kind embeds it first in a struct of its
- * own, made by malloc() and freed by ops->params_free after a grace period.
+ * own, made by malloc() and freed by ops->params_free after a grace period. Actions that say the
+ * same may share one: what lies before `verdict` is this library's.
  */
 struct action_params {
 	struct rcu_head rcu;
 	const struct action_ops *ops; /* set when published */
+	uint32_t refs; /* actions that have it, of those that workers can come to */
+	bool in_slab; /* not from malloc() */
+	uint32_t flags; /* TCA_ACT_FLAGS_* as asked (no_percpu); those now are the action's */
 	int32_t verdict; /* TC_ACT_*, with the chain for goto */
 	uint32_t goto_chain; /* = verdict & TC_ACT_EXT_VAL_MASK, for the dump; set when published */
 	uint8_t cookie_len; /* 0: no cookie */
 	uint8_t cookie[ACTION_COOKIE_MAX];
-	uint32_t flags; /* TCA_ACT_FLAGS_* as asked (no_percpu) */
 	uint32_t hw_stats; /* TCA_ACT_HW_STATS_* as asked; 0: any */
 };
 
@@ -104,6 +109,13 @@ struct action_ops {
 	 * such actions then need no slots for them. NULL: it may.
 	 */
 	bool (*may_drop)(const struct action_params *params);
+	/*
+	 * Bytes of a snapshot that may be moved before it is published: all of them have one size,
+	 * nothing points into them, params_free is NULL. They then cost less memory. 0: none of
+	 * that.
+	 */
+	size_t params_size;
+	bool params_change; /* run() writes into them: no two actions may share any */
 };
 #define ACTION_ID_MAX 64
 
@@ -115,12 +127,20 @@ struct action {
 	uint32_t index; /* 1 .. UINT32_MAX within the kind */
 	uint32_t refs; /* rules bound + explicit owners: Linux's tcfa_refcnt */
 	uint32_t binds; /* rules bound: Linux's tcfa_bindcnt */
-	uint32_t created; /* seconds of CLOCK_MONOTONIC, as are the two below */
-	uint32_t used; /* when a read of the statistics first saw `seen` packets; 0: none yet */
+	uint16_t flags; /* TCA_ACT_FLAGS_*: dumps show them, and no worker looks at them */
+	bool last; /* on its way out, and nobody else has its parameters */
 	struct action_table *table;
-	uint64_t seen;
-	struct rcu_head rcu;
+	union {
+		struct {
+			uint64_t seen;
+			uint32_t created; /* seconds of CLOCK_MONOTONIC, as is the next */
+			/* When a read of the statistics first saw `seen` packets; 0: none yet. */
+			uint32_t used;
+		};
+		struct rcu_head rcu; /* once it is out of the table */
+	};
 };
+static_assert(sizeof(struct action) == 64, "millions of them, each in a line");
 
 /* A list in a rule: immutable, embedded in the rule or made by it. */
 struct action_list {
@@ -152,11 +172,13 @@ struct action_table *action_table_create(struct rcu *rcu, unsigned int n_workers
 void action_table_destroy(struct action_table *table);
 /* The slots that actions count in, for rules to take ids of their own. */
 struct counter_table *action_table_counters(struct action_table *table);
+/* The memory of all these; its owner is the table. */
+struct slab *action_table_slab(struct action_table *table);
 
 /*
- * Makes an action of kind `ops` with one reference and no binding, and takes over `params`.
- * index 0: the lowest free one. 0 or -EEXIST (index in use), -ENOSPC, -ENOMEM, -EINVAL; after an
- * error params is still the caller's.
+ * Makes an action of kind `ops` with one reference and no binding, and takes over `params`, which
+ * may be freed at once: action_params() says where they are. index 0: the lowest free one. 0 or
+ * -EEXIST (index in use), -ENOSPC, -ENOMEM, -EINVAL; after an error params is still the caller's.
  */
 int action_create(struct action_table *table, const struct action_ops *ops, uint32_t index,
 	struct action_params *params, struct action **out);
@@ -165,16 +187,16 @@ int action_create(struct action_table *table, const struct action_ops *ops, uint
 struct action *
 action_find(struct action_table *table, const struct action_ops *ops, uint32_t index);
 
-/* Publishes `params` in place of the old snapshot, which is freed after a grace period. */
+/*
+ * Publishes `params`, taken over as by action_create(), in place of the old snapshot, which is
+ * freed after a grace period.
+ */
 void action_replace(struct action *action, struct action_params *params);
 
 /* The current snapshot: for the control thread, valid until its next action_replace(). */
 const struct action_params *action_params(const struct action *action);
 
-/*
- * Sets bits in the current snapshot's flags, in place: dumps show them, and no worker looks at
- * them. Control thread.
- */
+/* Sets bits in its flags. Control thread. */
 void action_flags_add(struct action *action, uint32_t flags);
 
 /*
@@ -196,8 +218,10 @@ int action_del(struct action *action);
  */
 int action_flush(struct action_table *table, const struct action_ops *ops, uint32_t *n);
 
-/* Sums over workers. An unfinished packet of another worker may be missing; no value ever runs
- * backwards. */
+/*
+ * Sums over workers. An unfinished packet of another worker may be missing; no value ever runs
+ * backwards. An action without references, on its way out, has no ages any more.
+ */
 void action_stats_get(const struct action *action, struct action_stats *stats);
 
 /*

@@ -11,11 +11,11 @@
 
 #include "action/counter.h"
 
-/* Lines of cache apart, so that workers share none even at a chunk's ends. */
+/* A multiple of a line, so that workers share none even at a chunk's ends. */
 #define CHUNK_SIZE (COUNTER_CHUNK * sizeof(struct counter_slot))
 
 struct counter_table *
-counter_table_create(unsigned int n_workers)
+counter_table_create(struct slab *slab, unsigned int n_workers)
 {
 	struct counter_table *table;
 	unsigned int w;
@@ -29,8 +29,9 @@ counter_table_create(unsigned int n_workers)
 		rte_errno = ENOMEM;
 		return NULL;
 	}
+	table->slab = slab;
 	table->n_workers = n_workers;
-	table->first_free = COUNTER_NONE;
+	table->first_free = table->first_half = COUNTER_NONE;
 	for (w = 0; w < n_workers; w++) {
 		table->workers[w] =
 			aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(struct counter_worker));
@@ -48,7 +49,8 @@ static void
 chunk_free(struct counter_table *table, uint32_t chunk)
 {
 	for (unsigned int w = 0; w < table->n_workers; w++) {
-		free(atomic_load_explicit(&table->workers[w]->chunk[chunk], memory_order_relaxed));
+		slab_free(atomic_load_explicit(
+			&table->workers[w]->chunk[chunk], memory_order_relaxed));
 		atomic_store_explicit(&table->workers[w]->chunk[chunk], NULL, memory_order_relaxed);
 	}
 }
@@ -61,7 +63,7 @@ counter_table_destroy(struct counter_table *table)
 	for (unsigned int w = 0; w < table->n_workers && table->workers[w] != NULL; w++) {
 		for (uint32_t c = 0; c <= table->next >> COUNTER_CHUNK_BITS && c < COUNTER_CHUNKS;
 			c++)
-			free(atomic_load_explicit(
+			slab_free(atomic_load_explicit(
 				&table->workers[w]->chunk[c], memory_order_relaxed));
 		free(table->workers[w]);
 	}
@@ -76,13 +78,12 @@ static bool
 chunk_alloc(struct counter_table *table, uint32_t chunk)
 {
 	for (unsigned int w = 0; w < table->n_workers; w++) {
-		struct counter_slot *s = aligned_alloc(RTE_CACHE_LINE_SIZE, CHUNK_SIZE);
+		struct counter_slot *s = slab_alloc(table->slab, CHUNK_SIZE);
 
 		if (s == NULL) {
 			chunk_free(table, chunk);
 			return false;
 		}
-		memset(s, 0, CHUNK_SIZE);
 		atomic_store_explicit(&table->workers[w]->chunk[chunk], s, memory_order_relaxed);
 	}
 	return true;
@@ -125,6 +126,56 @@ counter_free(struct counter_table *table, uint32_t id)
 	}
 	table->first_free = id;
 	table->used--;
+}
+
+/* The number of the next free one lies where worker 0 counts. */
+static void
+half_clear(struct counter_table *table, uint32_t half, uint32_t next)
+{
+	for (unsigned int w = 0; w < table->n_workers; w++)
+		atomic_store_explicit(
+			counter_half_of(table, w, half), w == 0 ? next : 0, memory_order_relaxed);
+}
+
+uint32_t
+counter_take_half(struct counter_table *table)
+{
+	uint32_t half = table->first_half, id;
+	_Atomic uint64_t *c;
+
+	if (half != COUNTER_NONE) {
+		c = counter_half_of(table, 0, half);
+		table->first_half = (uint32_t)atomic_load_explicit(c, memory_order_relaxed);
+		atomic_store_explicit(c, 0, memory_order_relaxed);
+		table->used++;
+		return half;
+	}
+	if ((id = counter_take(table)) == COUNTER_NONE)
+		return COUNTER_NONE;
+	half = 2 * id;
+	half_clear(table, half + 1, COUNTER_NONE);
+	table->first_half = half + 1;
+	return half;
+}
+
+void
+counter_free_half(struct counter_table *table, uint32_t half)
+{
+	if (half == COUNTER_NONE)
+		return;
+	half_clear(table, half, table->first_half);
+	table->first_half = half;
+	table->used--;
+}
+
+uint64_t
+counter_read_half(const struct counter_table *table, uint32_t half)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int w = 0; half != COUNTER_NONE && w < table->n_workers; w++)
+		sum += atomic_load_explicit(counter_half_of(table, w, half), memory_order_relaxed);
+	return sum;
 }
 
 void

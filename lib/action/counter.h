@@ -12,6 +12,8 @@
  * allocates a chunk for all workers when the first id inside it is taken. A worker that got the id
  * through a published rule therefore finds its chunk: the rule's release store orders both.
  *
+ * Who counts one thing only takes half a slot: eight bytes, under an id of another numbering.
+ *
  * Thread safety: one control thread takes, frees and reads; worker w alone adds to array w.
  */
 
@@ -19,6 +21,8 @@
 #include <stdint.h>
 
 #include <rte_common.h>
+
+#include "action/slab.h"
 
 #define COUNTER_CHUNK_BITS 12
 #define COUNTER_CHUNK (1u << COUNTER_CHUNK_BITS)
@@ -36,15 +40,18 @@ struct counter_worker {
 } __rte_cache_aligned;
 
 struct counter_table {
+	struct slab *slab;
 	unsigned int n_workers;
 	uint32_t next; /* ids from here on were never taken */
 	uint32_t first_free; /* of those given back, COUNTER_NONE for none */
-	uint32_t used; /* taken now */
+	uint32_t first_half; /* likewise; what was halved once stays so */
+	uint32_t used; /* taken now, whole or half */
 	struct counter_worker *workers[];
 };
 
-/* NULL and rte_errno: EINVAL, ENOMEM. */
-struct counter_table *counter_table_create(unsigned int n_workers);
+/* `slab`, which must outlive it, is where its memory comes from. NULL and rte_errno: EINVAL,
+ * ENOMEM. */
+struct counter_table *counter_table_create(struct slab *slab, unsigned int n_workers);
 void counter_table_destroy(struct counter_table *table);
 
 /*
@@ -54,8 +61,13 @@ void counter_table_destroy(struct counter_table *table);
 uint32_t counter_take(struct counter_table *table);
 void counter_free(struct counter_table *table, uint32_t id);
 
-/* Sums slot `id` over the workers. */
+/* The same for half slots. */
+uint32_t counter_take_half(struct counter_table *table);
+void counter_free_half(struct counter_table *table, uint32_t half);
+
+/* Sums slot `id` over the workers; a half slot. */
 void counter_read(const struct counter_table *table, uint32_t id, uint64_t *a, uint64_t *b);
+uint64_t counter_read_half(const struct counter_table *table, uint32_t half);
 
 /* The slot that worker `worker` counts in under `id`. */
 static inline struct counter_slot *
@@ -66,6 +78,24 @@ counter_slot_of(const struct counter_table *table, unsigned int worker, uint32_t
 		&table->workers[worker]->chunk[id >> COUNTER_CHUNK_BITS], memory_order_relaxed);
 
 	return &chunk[id & (COUNTER_CHUNK - 1)];
+}
+
+static inline _Atomic uint64_t *
+counter_half_of(const struct counter_table *table, unsigned int worker, uint32_t half)
+{
+	struct counter_slot *s = counter_slot_of(table, worker, half / 2);
+
+	return half % 2 == 0 ? &s->a : &s->b;
+}
+
+/* Adds to a half slot, as below. */
+static inline void
+counter_add_half(struct counter_table *table, unsigned int worker, uint32_t half, uint64_t n)
+{
+	_Atomic uint64_t *c = counter_half_of(table, worker, half);
+
+	atomic_store_explicit(
+		c, atomic_load_explicit(c, memory_order_relaxed) + n, memory_order_relaxed);
 }
 
 /* Adds to a slot. Worker `worker` only; one writer a slot, so relaxed loads and stores do. */

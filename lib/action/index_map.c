@@ -19,14 +19,24 @@ struct index_node {
 	struct rcu_head rcu;
 	uint64_t present; /* slots that are not NULL */
 	uint64_t full; /* slots below which no index is free */
-	unsigned int shift;
+	uint32_t shift;
+	bool in_slab;
 	_Atomic(void *) slot[FAN]; /* nodes; entries where shift is 0 */
 };
 
 static void
+node_give_back(struct index_node *node)
+{
+	if (node->in_slab)
+		slab_free(node);
+	else
+		free(node);
+}
+
+static void
 node_reclaim(struct rcu_head *head)
 {
-	free(RTE_PTR_SUB(head, offsetof(struct index_node, rcu)));
+	node_give_back(RTE_PTR_SUB(head, offsetof(struct index_node, rcu)));
 }
 
 static void
@@ -35,16 +45,19 @@ node_free(const struct index_map *map, struct index_node *node)
 	if (map->rcu != NULL)
 		rcu_defer(map->rcu, &node->rcu, node_reclaim);
 	else
-		free(node);
+		node_give_back(node);
 }
 
 static struct index_node *
-node_alloc(unsigned int shift)
+node_alloc(const struct index_map *map, unsigned int shift)
 {
-	struct index_node *node = calloc(1, sizeof(*node));
+	struct index_node *node;
 
-	if (node != NULL)
-		node->shift = shift;
+	node = map->slab != NULL ? slab_alloc(map->slab, sizeof(*node)) : calloc(1, sizeof(*node));
+	if (node == NULL)
+		return NULL;
+	node->shift = shift;
+	node->in_slab = map->slab != NULL;
 	return node;
 }
 
@@ -77,10 +90,11 @@ lowest(uint64_t bits, unsigned int from)
 }
 
 void
-index_map_init(struct index_map *map, struct rcu *rcu)
+index_map_init(struct index_map *map, struct rcu *rcu, struct slab *slab)
 {
 	atomic_init(&map->root, NULL);
 	map->rcu = rcu;
+	map->slab = slab;
 	map->single = NULL;
 	map->single_index = 0;
 	map->count = 0;
@@ -207,13 +221,13 @@ grow_root(struct index_map *map, uint32_t index)
 
 		while ((uint64_t)index >> shift >= FAN)
 			shift += BITS;
-		if ((above = node_alloc(shift)) == NULL)
+		if ((above = node_alloc(map, shift)) == NULL)
 			return -ENOMEM;
 		atomic_store_explicit(&map->root, above, memory_order_release);
 		return 0;
 	}
 	while (!node_covers(root, index)) {
-		if ((above = node_alloc(root->shift + BITS)) == NULL)
+		if ((above = node_alloc(map, root->shift + BITS)) == NULL)
 			return -ENOMEM;
 		node_set(above, 0, root, root->full == UINT64_MAX);
 		atomic_store_explicit(&map->root, above, memory_order_release);
@@ -224,7 +238,8 @@ grow_root(struct index_map *map, uint32_t index)
 
 /* True if everything below `node` is taken, in *full; -ENOMEM leaves nodes without entries. */
 static int
-set_below(struct index_node *node, uint32_t index, void *entry, bool *full, bool *fresh)
+set_below(const struct index_map *map, struct index_node *node, uint32_t index, void *entry,
+	bool *full, bool *fresh)
 {
 	unsigned int s = slot_of(node, index);
 	struct index_node *below;
@@ -238,11 +253,11 @@ set_below(struct index_node *node, uint32_t index, void *entry, bool *full, bool
 	}
 	below = atomic_load_explicit(&node->slot[s], memory_order_relaxed);
 	if (below == NULL) {
-		if ((below = node_alloc(node->shift - BITS)) == NULL)
+		if ((below = node_alloc(map, node->shift - BITS)) == NULL)
 			return -ENOMEM;
 		node_set(node, s, below, false);
 	}
-	if ((rc = set_below(below, index, entry, full, fresh)) != 0)
+	if ((rc = set_below(map, below, index, entry, full, fresh)) != 0)
 		return rc;
 	if (*full)
 		node->full |= UINT64_C(1) << s;
@@ -259,7 +274,7 @@ set_in_tree(struct index_map *map, uint32_t index, void *entry)
 	int rc;
 
 	if ((rc = grow_root(map, index)) == 0)
-		rc = set_below(root_of(map), index, entry, &full, &fresh);
+		rc = set_below(map, root_of(map), index, entry, &full, &fresh);
 	if (rc != 0) {
 		/* Prunes the empty nodes that the failed call made. */
 		index_map_del(map, index);

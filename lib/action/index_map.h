@@ -21,21 +21,23 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "action/slab.h"
 #include "rcu/rcu.h"
 
 struct index_node;
 
-/* Zeroed memory is an empty map without readers. */
+/* Zeroed memory is an empty map without readers or a slab. */
 struct index_map {
 	_Atomic(struct index_node *) root;
 	struct rcu *rcu; /* not NULL: it has readers */
+	struct slab *slab; /* where nodes are from; NULL: malloc() */
 	void *single; /* the one entry, while there is no root and no reader */
 	uint32_t single_index;
 	uint32_t count;
 };
 
-/* Makes `map` empty. `rcu` NULL: no readers. */
-void index_map_init(struct index_map *map, struct rcu *rcu);
+/* Makes `map` empty. `rcu` NULL: no readers. Maps of millions take memory from a slab. */
+void index_map_init(struct index_map *map, struct rcu *rcu, struct slab *slab);
 
 /* Forgets all entries, and frees what the map itself used (after a grace period where it has
  * readers). */

@@ -31,6 +31,7 @@ classifier_create(struct rcu *rcu, struct action_table *actions)
 	classifier->rcu = rcu;
 	classifier->actions = actions;
 	classifier->counters = action_table_counters(actions);
+	classifier->slab = action_table_slab(actions);
 	return classifier;
 }
 
@@ -53,7 +54,7 @@ classifier_block_create(struct classifier *classifier, struct classifier_block *
 		return -ENOMEM;
 	block->classifier = classifier;
 	block->refs = 1;
-	index_map_init(&block->chains, classifier->rcu);
+	index_map_init(&block->chains, classifier->rcu, NULL);
 	*out = block;
 	return 0;
 }

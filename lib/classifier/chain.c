@@ -126,7 +126,7 @@ prio_make(
 	made->kind = (uint8_t)kind;
 	made->chain = chain;
 	made->classifier = chain->block->classifier;
-	index_map_init(&made->rules, NULL);
+	index_map_init(&made->rules, NULL, made->classifier->slab);
 	if (kind == CLASSIFIER_FLOWER)
 		flower_init(made);
 	return made;

@@ -18,6 +18,7 @@ struct classifier {
 	struct rcu *rcu;
 	struct action_table *actions;
 	struct counter_table *counters;
+	struct slab *slab; /* its owner is `actions` */
 	/* What classifier_rule_conf() returned last. */
 	struct classifier_rule_conf shown;
 	struct flower_match shown_match;
@@ -89,28 +90,72 @@ struct rule_lead {
 	uint32_t refs; /* forms that know of it */
 };
 
+/* One form of such a rule. */
+struct rule_form {
+	struct flower_mask *mask;
+	struct rule_lead *lead;
+};
+
 /*
  * One allocation: what the control thread needs, what workers need, the words of a flower key, the
- * list of actions. Millions of these: 96 bytes for an IPv4 five-tuple with one action.
+ * list of actions. Millions of these: 80 bytes for an IPv4 five-tuple with one action.
  */
 struct classifier_rule {
-	struct rcu_head rcu;
-	struct classifier_prio *prio;
-	struct flower_mask *mask; /* workers, behind a lead; NULL: matchall */
-	uint32_t handle;
+	union {
+		struct classifier_prio *prio; /* while it is in force */
+		struct rcu_head rcu; /* thereafter */
+	};
+	/*
+	 * Workers, behind a lead: its struct flower_mask; with RULE_FORM the struct rule_form that
+	 * knows it, if it ever was under another mask. 0: matchall.
+	 */
+	_Atomic uintptr_t under;
+	uint32_t handle; /* workers, of rules with ranges */
 	uint8_t flags; /* TCA_CLS_FLAGS_* */
 	bool unlinked; /* replaced, and its place in the table is taken already */
 	_Atomic uint8_t state; /* workers: enum rule_state */
 	uint8_t n_words; /* workers */
-	uint32_t counter; /* workers: packets that matched */
+	uint32_t hits; /* workers: half a slot, packets that matched */
 	uint32_t classid; /* workers */
-	struct rule_lead
-		*lead; /* workers, of a replaced rule; NULL: never was under another mask */
 	uint64_t words[]; /* workers; struct action_list follows */
 };
-static_assert(sizeof(struct classifier_rule) == 56, "rules are counted in millions");
+static_assert(sizeof(struct classifier_rule) == 40, "rules are counted in millions");
+#define RULE_FORM 1 /* a bit that addresses leave free */
 
 #define CLASSIFIER_PRIO_MAX 65535
+
+static inline struct rule_form *
+under_form(uintptr_t under)
+{
+	return (under & RULE_FORM) != 0 ? (struct rule_form *)(under & ~(uintptr_t)RULE_FORM)
+					: NULL;
+}
+
+/* NULL: it never was under another mask. */
+static inline struct rule_form *
+rule_form(const struct classifier_rule *rule)
+{
+	/* Acquire, here and below: pairs with the release that gave it a form. */
+	return under_form(atomic_load_explicit(&rule->under, memory_order_acquire));
+}
+
+static inline struct rule_lead *
+rule_lead(const struct classifier_rule *rule)
+{
+	const struct rule_form *form = rule_form(rule);
+
+	return form != NULL ? form->lead : NULL;
+}
+
+/* NULL: matchall. */
+static inline struct flower_mask *
+rule_mask(const struct classifier_rule *rule)
+{
+	uintptr_t under = atomic_load_explicit(&rule->under, memory_order_acquire);
+	const struct rule_form *form = under_form(under);
+
+	return form != NULL ? form->mask : (struct flower_mask *)under;
+}
 
 static inline const struct action_list *
 rule_actions(const struct classifier_rule *rule)

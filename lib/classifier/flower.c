@@ -196,7 +196,7 @@ flower_init(struct classifier_prio *prio)
 {
 	atomic_init(&prio->flower.first, NULL);
 	prio->flower.last = NULL;
-	index_map_init(&prio->flower.by_hash, NULL);
+	index_map_init(&prio->flower.by_hash, NULL, NULL);
 }
 
 static uint32_t
@@ -225,9 +225,10 @@ mask_find(const struct flower *flower, const struct flower_pattern *pattern, uin
 static uint32_t
 rule_hash(const struct classifier_rule *rule)
 {
-	uint64_t h = rule->mask->seed;
+	const struct flower_mask *mask = rule_mask(rule);
+	uint64_t h = mask->seed;
 
-	for (unsigned int w = 0; w < rule->mask->n_words; w++)
+	for (unsigned int w = 0; w < mask->n_words; w++)
 		h = hash_word(h, rule->words[w]);
 	return hash_end(h);
 }
@@ -239,7 +240,8 @@ mask_make(struct classifier_prio *prio, const struct flower_pattern *pattern)
 
 	if (mask == NULL)
 		return NULL;
-	if (rule_table_init(&mask->table, prio->classifier->rcu, rule_hash) != 0) {
+	if (rule_table_init(
+		    &mask->table, prio->classifier->rcu, prio->classifier->slab, rule_hash) != 0) {
 		free(mask);
 		return NULL;
 	}
@@ -381,7 +383,7 @@ find_equal(const struct flower_mask *mask, uint32_t hash, const struct classifie
 				continue;
 			if (atomic_load_explicit(&there->state, memory_order_relaxed) == RULE_LIVE)
 				return there;
-			if (lead != NULL && there->lead == lead)
+			if (lead != NULL && rule_lead(there) == lead)
 				*form = there;
 		}
 	}
@@ -392,29 +394,45 @@ static void
 fill_words(struct classifier_rule *rule, struct flower_mask *mask,
 	const struct flower_pattern *pattern)
 {
-	rule->mask = mask;
+	atomic_init(&rule->under, (uintptr_t)mask);
 	for (unsigned int w = 0; w < mask->n_words; w++)
 		rule->words[w] = pattern->key[mask->index[w]];
 	if (mask->ranged != 0)
 		rule->words[mask->n_words] = pattern->range;
 }
 
+/* Makes it a form of what the lead leads to. */
+static int
+give_form(struct classifier_rule *rule, struct rule_lead *lead)
+{
+	struct rule_form *form = malloc(sizeof(*form));
+
+	if (form == NULL)
+		return -ENOMEM;
+	form->mask = rule_mask(rule);
+	form->lead = lead;
+	lead->refs++;
+	/* Release: who finds the form finds it whole. */
+	atomic_store_explicit(&rule->under, (uintptr_t)form | RULE_FORM, memory_order_release);
+	return 0;
+}
+
 /* Has `old`, and with it all its earlier forms, share a lead with `rule`. */
 static int
 share_lead(struct classifier_rule *old, struct classifier_rule *rule)
 {
-	struct rule_lead *lead = old->lead;
+	struct rule_lead *lead = rule_lead(old);
 
 	if (lead == NULL) {
 		if ((lead = calloc(1, sizeof(*lead))) == NULL)
 			return -ENOMEM;
 		atomic_init(&lead->rule, old);
-		old->lead = lead;
-		lead->refs = 1;
+		if (give_form(old, lead) != 0) {
+			free(lead);
+			return -ENOMEM;
+		}
 	}
-	rule->lead = lead;
-	lead->refs++;
-	return 0;
+	return give_form(rule, lead);
 }
 
 static void
@@ -428,27 +446,37 @@ lead_to(struct rule_lead *lead, struct classifier_rule *rule)
 void
 flower_forget(struct classifier_rule *rule)
 {
-	if (rule->lead != NULL && --rule->lead->refs == 0)
-		free(rule->lead);
-	rule->lead = NULL;
+	struct rule_form *form = rule_form(rule);
+
+	if (form == NULL)
+		return;
+	/* Nobody else sees the rule. */
+	atomic_store_explicit(&rule->under, (uintptr_t)form->mask, memory_order_relaxed);
+	if (--form->lead->refs == 0)
+		free(form->lead);
+	free(form);
 }
 
 /* Both are in the same table, and a packet could match both: they change places. */
 static bool
 same_place(const struct classifier_rule *old, const struct classifier_rule *rule)
 {
-	return old->mask == rule->mask &&
-		memcmp(old->words, rule->words, old->mask->n_words * sizeof(old->words[0])) == 0;
+	const struct flower_mask *mask = rule_mask(rule);
+
+	return rule_mask(old) == mask &&
+		memcmp(old->words, rule->words, mask->n_words * sizeof(old->words[0])) == 0;
 }
 
 /* The new form is where workers find it: what becomes of the old one. */
 static enum flower_old
 put_aside(struct classifier_rule *old, struct classifier_rule *rule)
 {
-	lead_to(rule->lead, rule);
-	if (old->mask == rule->mask) {
+	struct flower_mask *mask = rule_mask(old);
+
+	lead_to(rule_lead(rule), rule);
+	if (mask == rule_mask(rule)) {
 		/* No packet matches both. */
-		rule_table_remove(&old->mask->table, rule_hash(old), old);
+		rule_table_remove(&mask->table, rule_hash(old), old);
 		return FLOWER_OLD_GONE;
 	}
 	/* Release: who sees the state sees the lead. */
@@ -464,15 +492,15 @@ static int
 place_rule(struct classifier_rule *rule, struct classifier_rule *old, struct classifier_rule *form,
 	uint32_t hash, enum flower_old *fate)
 {
-	struct rule_table *table = &rule->mask->table;
+	struct rule_table *table = &rule_mask(rule)->table;
 	int rc;
 
-	if (old != NULL && (old->lead != NULL || old->mask != rule->mask) &&
+	if (old != NULL && (rule_form(old) != NULL || rule_mask(old) != rule_mask(rule)) &&
 		(rc = share_lead(old, rule)) != 0)
 		return rc;
 	if (old != NULL && same_place(old, rule)) {
 		rule_table_swap(table, hash, old, rule);
-		lead_to(rule->lead, rule);
+		lead_to(rule_lead(rule), rule);
 		*fate = FLOWER_OLD_GONE;
 		return 0;
 	}
@@ -501,7 +529,7 @@ flower_publish(struct classifier_prio *prio, const struct flower_pattern *patter
 		return -ENOMEM;
 	fill_words(rule, mask, pattern);
 	hash = rule_hash(rule);
-	equal = find_equal(mask, hash, rule, old != NULL ? old->lead : NULL, &form);
+	equal = find_equal(mask, hash, rule, old != NULL ? rule_lead(old) : NULL, &form);
 	if (equal != NULL && equal != old)
 		return -EEXIST;
 	if (fresh != NULL && (rc = mask_publish(fresh, mask_hash)) != 0) {
@@ -516,12 +544,12 @@ flower_publish(struct classifier_prio *prio, const struct flower_pattern *patter
 void
 flower_unpublish(struct classifier_rule *rule)
 {
-	struct flower_mask *mask = rule->mask;
+	struct flower_mask *mask = rule_mask(rule);
 
 	if (rule->unlinked)
 		return;
 	if (atomic_load_explicit(&rule->state, memory_order_relaxed) == RULE_LIVE)
-		lead_to(rule->lead, NULL);
+		lead_to(rule_lead(rule), NULL);
 	rule_table_remove(&mask->table, rule_hash(rule), rule);
 	if (mask->table.count == 0)
 		mask_unpublish(mask);
@@ -530,7 +558,7 @@ flower_unpublish(struct classifier_rule *rule)
 void
 flower_show(const struct classifier_rule *rule, struct flower_match *match)
 {
-	const struct flower_mask *mask = rule->mask;
+	const struct flower_mask *mask = rule_mask(rule);
 	uint64_t key[FLOWER_WORDS] = { 0 }, range;
 	uint16_t present;
 

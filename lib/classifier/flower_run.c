@@ -45,8 +45,8 @@ static const struct classifier_rule *
 follow(const struct classifier_rule *rule, const uint64_t *key)
 {
 	/* Acquire: pairs with the release of lead_to(). It may be replaced in turn: still whole. */
-	rule = atomic_load_explicit(&rule->lead->rule, memory_order_acquire);
-	return rule != NULL && key_matches(rule->mask, rule, key) ? rule : NULL;
+	rule = atomic_load_explicit(&rule_lead(rule)->rule, memory_order_acquire);
+	return rule != NULL && key_matches(rule_mask(rule), rule, key) ? rule : NULL;
 }
 
 static inline bool

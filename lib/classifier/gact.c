@@ -89,6 +89,7 @@ const struct action_ops gact_action_ops = {
 	.id = TCA_ID_GACT,
 	.run = gact_run,
 	.may_drop = gact_may_drop,
+	.params_size = sizeof(struct gact_params),
 };
 
 struct action_params *

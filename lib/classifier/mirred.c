@@ -60,6 +60,7 @@ const struct action_ops mirred_action_ops = {
 	.id = TCA_ID_MIRRED,
 	.run = mirred_run,
 	.may_drop = mirred_may_drop,
+	.params_size = sizeof(struct mirred_params),
 };
 
 struct action_params *

@@ -143,6 +143,8 @@ const struct action_ops police_action_ops = {
 	.kind = "police",
 	.id = TCA_ID_POLICE,
 	.run = police_run,
+	.params_size = sizeof(struct police_params),
+	.params_change = true,
 };
 
 static uint64_t

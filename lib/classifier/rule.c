@@ -24,9 +24,9 @@ rule_reclaim(struct rcu_head *head)
 {
 	struct classifier_rule *rule = RTE_PTR_SUB(head, offsetof(struct classifier_rule, rcu));
 
-	counter_free(rule->prio->classifier->counters, rule->counter);
+	counter_free_half(action_table_counters(slab_owner(rule)), rule->hits);
 	flower_forget(rule);
-	free(rule);
+	slab_free(rule);
 }
 
 /* Nobody comes to its new form by way of this replaced one any more. */
@@ -34,9 +34,11 @@ static void
 rule_unlink(struct rcu_head *head)
 {
 	struct classifier_rule *rule = RTE_PTR_SUB(head, offsetof(struct classifier_rule, rcu));
+	struct rcu *rcu;
 
+	rcu = rule_mask(rule)->table.rcu;
 	flower_unpublish(rule);
-	rcu_defer(rule->prio->classifier->rcu, head, rule_reclaim);
+	rcu_defer(rcu, head, rule_reclaim);
 }
 
 static void
@@ -58,22 +60,22 @@ rule_retire(struct classifier_rule *rule)
 static void
 rule_free_unpublished(struct classifier *classifier, struct classifier_rule *rule)
 {
-	counter_free(classifier->counters, rule->counter);
-	free(rule);
+	counter_free_half(classifier->counters, rule->hits);
+	slab_free(rule);
 }
 
 /* A complete rule that nobody sees; it has bound nothing yet. */
 static struct classifier_rule *
 rule_make(struct classifier *classifier, const struct classifier_rule_conf *conf, uint32_t n_words)
 {
-	struct classifier_rule *rule = calloc(1,
+	struct classifier_rule *rule = slab_alloc(classifier->slab,
 		sizeof(*rule) + n_words * sizeof(rule->words[0]) +
 			action_list_size(conf->n_actions));
 
 	if (rule == NULL)
 		return NULL;
-	if ((rule->counter = counter_take(classifier->counters)) == COUNTER_NONE) {
-		free(rule);
+	if ((rule->hits = counter_take_half(classifier->counters)) == COUNTER_NONE) {
+		slab_free(rule);
 		return NULL;
 	}
 	rule->classid = conf->classid;
@@ -399,16 +401,15 @@ classifier_rule_conf(const struct classifier_rule *rule)
 uint64_t
 classifier_rule_rank(const struct classifier_rule *rule)
 {
-	return rule->mask != NULL ? rule->mask->number : 0;
+	const struct flower_mask *mask = rule_mask(rule);
+
+	return mask != NULL ? mask->number : 0;
 }
 
 uint64_t
 classifier_rule_hits(const struct classifier_rule *rule)
 {
-	uint64_t packets, bytes;
-
-	counter_read(rule->prio->classifier->counters, rule->counter, &packets, &bytes);
-	return packets;
+	return counter_read_half(rule->prio->classifier->counters, rule->hits);
 }
 
 /* The first rule of the chain at or after (prio, handle), or NULL. */

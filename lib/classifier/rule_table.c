@@ -34,16 +34,19 @@ more_of(const struct bucket *b)
 	return atomic_load_explicit(&b->more, memory_order_relaxed);
 }
 
+/* Those of small tables have all sorts of sizes: malloc() is for them. */
 static struct bucket_chunk *
-chunk_make(uint32_t n)
+chunk_make(struct rule_table *table, uint32_t n)
 {
 	size_t size = sizeof(struct bucket_chunk) + n * sizeof(struct bucket);
-	struct bucket_chunk *chunk = aligned_alloc(RTE_CACHE_LINE_SIZE, size);
+	struct bucket_chunk *chunk = n == BUCKET_CHUNK ? slab_alloc(table->slab, size)
+						       : aligned_alloc(RTE_CACHE_LINE_SIZE, size);
 
-	if (chunk != NULL) {
+	if (chunk == NULL)
+		return NULL;
+	if (n != BUCKET_CHUNK)
 		memset(chunk, 0, size);
-		chunk->n = n;
-	}
+	chunk->n = n;
 	return chunk;
 }
 
@@ -54,7 +57,7 @@ more_free(struct bucket *b)
 
 	for (; more != NULL; more = next) {
 		next = more_of(more);
-		free(more);
+		slab_free(more);
 	}
 	atomic_store_explicit(&b->more, NULL, memory_order_relaxed);
 }
@@ -64,7 +67,10 @@ chunk_free(struct bucket_chunk *chunk)
 {
 	for (uint32_t i = 0; i < chunk->n; i++)
 		more_free(&chunk->bucket[i]);
-	free(chunk);
+	if (chunk->n == BUCKET_CHUNK)
+		slab_free(chunk);
+	else
+		free(chunk);
 }
 
 static void
@@ -99,26 +105,27 @@ buckets_reclaim(struct rcu_head *head)
 
 /* Makes sure of the chunk that bucket `at` is in. */
 static int
-chunk_ensure(struct buckets *buckets, uint32_t at)
+chunk_ensure(struct rule_table *table, struct buckets *buckets, uint32_t at)
 {
 	struct bucket_chunk **chunk = &buckets->chunk[at >> BUCKET_CHUNK_BITS];
 
 	if (*chunk == NULL)
-		*chunk = chunk_make(RTE_MIN(buckets->mask + 1, BUCKET_CHUNK));
+		*chunk = chunk_make(table, RTE_MIN(buckets->mask + 1, BUCKET_CHUNK));
 	return *chunk != NULL ? 0 : -ENOMEM;
 }
 
 int
-rule_table_init(struct rule_table *table, struct rcu *rcu,
+rule_table_init(struct rule_table *table, struct rcu *rcu, struct slab *slab,
 	uint32_t (*hash_of)(const struct classifier_rule *rule))
 {
 	struct buckets *buckets = buckets_make(1);
 
-	if (buckets == NULL || chunk_ensure(buckets, 0) != 0) {
+	table->rcu = rcu;
+	table->slab = slab;
+	if (buckets == NULL || chunk_ensure(table, buckets, 0) != 0) {
 		free(buckets);
 		return -ENOMEM;
 	}
-	table->rcu = rcu;
 	table->count = 0;
 	table->hash_of = hash_of;
 	atomic_init(&table->buckets, buckets);
@@ -170,7 +177,7 @@ rule_table_fini(struct rule_table *table, unsigned int n)
 
 /* Puts an entry where there is room in the bucket. */
 static int
-bucket_put(struct bucket *b, uint64_t entry)
+bucket_put(struct rule_table *table, struct bucket *b, uint64_t entry)
 {
 	struct bucket *more;
 
@@ -185,9 +192,8 @@ bucket_put(struct bucket *b, uint64_t entry)
 		if ((more = more_of(b)) == NULL)
 			break;
 	}
-	if ((more = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*more))) == NULL)
+	if ((more = slab_alloc(table->slab, sizeof(*more))) == NULL)
 		return -ENOMEM;
-	memset(more, 0, sizeof(*more));
 	atomic_store_explicit(&more->entry[0], entry, memory_order_relaxed);
 	/* Release: as above, and the line itself. */
 	atomic_store_explicit(&b->more, more, memory_order_release);
@@ -231,7 +237,8 @@ move_entries(struct rule_table *table, const struct bucket *from, struct bucket 
 			uint64_t entry = entry_load(from, e);
 
 			if (entry != 0 &&
-				bucket_put(goes_up(table, entry, n) ? high : low, entry) != 0)
+				bucket_put(table, goes_up(table, entry, n) ? high : low, entry) !=
+					0)
 				return -ENOMEM;
 		}
 	}
@@ -259,7 +266,7 @@ grow_step(struct rule_table *table)
 		return;
 	n = prev->mask + 1;
 	at = atomic_load_explicit(&buckets->cursor, memory_order_relaxed);
-	if (chunk_ensure(buckets, at) != 0 || chunk_ensure(buckets, at + n) != 0)
+	if (chunk_ensure(table, buckets, at) != 0 || chunk_ensure(table, buckets, at + n) != 0)
 		return;
 	low = buckets_at(buckets, at);
 	high = buckets_at(buckets, at + n);
@@ -303,7 +310,7 @@ rule_table_insert(struct rule_table *table, uint32_t hash, struct classifier_rul
 	if (prev_of(buckets) == NULL && table->count >= (uint64_t)LOAD_MAX * (buckets->mask + 1))
 		grow_start(table);
 	grow_step(table);
-	if ((rc = bucket_put(rule_table_bucket(table, hash), entry_of(hash, rule))) == 0)
+	if ((rc = bucket_put(table, rule_table_bucket(table, hash), entry_of(hash, rule))) == 0)
 		table->count++;
 	return rc;
 }

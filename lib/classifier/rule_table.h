@@ -29,6 +29,7 @@
 
 #include <rte_common.h>
 
+#include "action/slab.h"
 #include "rcu/rcu.h"
 
 struct classifier_rule;
@@ -50,6 +51,8 @@ struct bucket_chunk {
 	uint32_t n;
 	struct bucket bucket[];
 };
+static_assert(sizeof(struct bucket_chunk) + BUCKET_CHUNK * sizeof(struct bucket) <= SLAB_SIZE_MAX,
+	"a whole one is from the slab");
 
 /* A table of one size. */
 struct buckets {
@@ -63,13 +66,14 @@ struct buckets {
 struct rule_table {
 	_Atomic(struct buckets *) buckets;
 	struct rcu *rcu;
+	struct slab *slab;
 	uint64_t count;
 	/* The hash of a rule, for small tables that grow. */
 	uint32_t (*hash_of)(const struct classifier_rule *rule);
 };
 
-/* 0 or -ENOMEM. */
-int rule_table_init(struct rule_table *table, struct rcu *rcu,
+/* `slab` is where its memory comes from. 0 or -ENOMEM. */
+int rule_table_init(struct rule_table *table, struct rcu *rcu, struct slab *slab,
 	uint32_t (*hash_of)(const struct classifier_rule *rule));
 /*
  * Frees up to n chunks of 64 KiB at once: no worker may come here any more. True when all is freed;

@@ -169,7 +169,7 @@ settle_mixed(struct run *run, const struct classifier_rule *rule, uint64_t mask)
 static void
 count_hits(struct run *run, const struct classifier_rule *rule, uint64_t hits)
 {
-	counter_add(run->block->classifier->counters, run->worker->worker, rule->counter, hits, 0);
+	counter_add_half(run->block->classifier->counters, run->worker->worker, rule->hits, hits);
 }
 
 /* Runs a rule's actions on packets that match it. Returns those that go on to the next priority. */
@@ -200,7 +200,7 @@ prefetch_rules(const struct run *run, const struct classifier_rule *const *rule,
 
 	packet_mask_for_each (i, mask) {
 		list = rule_actions(rule[i]);
-		rte_prefetch0(counter_slot_of(counters, run->worker->worker, rule[i]->counter));
+		rte_prefetch0(counter_half_of(counters, run->worker->worker, rule[i]->hits));
 		if (list->n != 0)
 			rte_prefetch0(list->actions[0]);
 	}

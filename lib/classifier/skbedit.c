@@ -64,6 +64,7 @@ const struct action_ops skbedit_action_ops = {
 	.needs_views = true,
 	.run = skbedit_run,
 	.may_drop = skbedit_may_drop,
+	.params_size = sizeof(struct skbedit_params),
 };
 
 struct action_params *

@@ -134,6 +134,7 @@ const struct action_ops vlan_action_ops = {
 	.id = TCA_ID_VLAN,
 	.rewrites = true,
 	.run = vlan_run,
+	.params_size = sizeof(struct vlan_params),
 };
 
 struct action_params *

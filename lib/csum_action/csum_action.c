@@ -147,4 +147,5 @@ const struct action_ops csum_action_ops = {
 	.id = TCA_ID_CSUM,
 	.needs_views = true,
 	.run = csum_run,
+	.params_size = sizeof(struct csum_action_params),
 };

@@ -131,13 +131,15 @@ common_parse(struct netlink_request *req, const struct nlattr **tb, struct actio
 
 /* On replacing: what Linux leaves as it was unless the request says it anew. */
 static void
-common_keep(const struct nlattr **tb, const struct action_params *old, struct action_params *params)
+common_keep(const struct nlattr **tb, const struct action *existing, struct action_params *params)
 {
+	const struct action_params *old = action_params(existing);
+
 	if (tb[TCA_ACT_COOKIE] == NULL) {
 		params->cookie_len = old->cookie_len;
 		memcpy(params->cookie, old->cookie, sizeof(params->cookie));
 	}
-	params->flags = old->flags;
+	params->flags = existing->flags;
 }
 
 void
@@ -205,7 +207,7 @@ tc_action_conf_parse(struct netlink_request *req, const struct nlattr *entry, bo
 	if (ret == 0)
 		ret = common_parse(req, tb, conf->params);
 	if (ret == 0 && old != NULL)
-		common_keep(tb, old, conf->params);
+		common_keep(tb, conf->existing, conf->params);
 	if (ret != 0)
 		tc_action_conf_free(conf);
 	return ret;
@@ -293,7 +295,7 @@ tc_actions_check_flags(struct netlink_request *req, uint32_t filter_flags,
 	if (req->devmap != NULL)
 		return 0;
 	for (uint32_t i = 0; i < n; i++) {
-		bool has = (action_params(actions[i])->flags & TCA_ACT_FLAGS_SKIP_HW) != 0;
+		bool has = (actions[i]->flags & TCA_ACT_FLAGS_SKIP_HW) != 0;
 
 		if (skip != has && (has || stands_alone(actions[i], actions, n)))
 			return netlink_fail(req, -EINVAL, NULL,
@@ -361,8 +363,8 @@ tc_action_put(struct netlink_put *put, struct action *action, uint32_t ref)
 	if ((params->hw_stats & TC_HW_STATS_ASKED) != 0 &&
 		(params->hw_stats & HW_STATS_ANY) != HW_STATS_ANY)
 		bitfield_put(put, TCA_ACT_HW_STATS, params->hw_stats & HW_STATS_ANY, HW_STATS_ANY);
-	if (params->flags != 0)
-		bitfield_put(put, TCA_ACT_FLAGS, params->flags, params->flags);
+	if (action->flags != 0)
+		bitfield_put(put, TCA_ACT_FLAGS, action->flags, action->flags);
 	netlink_put_u32(put, TCA_ACT_IN_HW_COUNT, 0);
 	nest = netlink_put_nest(put, TCA_ACT_OPTIONS);
 	kind->put(put, &shown, params);

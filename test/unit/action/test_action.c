@@ -75,6 +75,16 @@ static const struct action_ops other_ops = {
 	.kind = "other", .id = 61, .run = test_run, .params_free = test_params_free
 };
 
+/* Kinds whose parameters may be moved, and then shared or not. */
+static const struct action_ops shared_ops = {
+	.kind = "shared", .id = 62, .run = test_run, .params_size = sizeof(struct test_params)
+};
+static const struct action_ops moved_ops = { .kind = "moved",
+	.id = 63,
+	.run = test_run,
+	.params_size = sizeof(struct test_params),
+	.params_change = true };
+
 static struct action_params *
 params(int32_t verdict, uint64_t set, int32_t other)
 {
@@ -438,6 +448,38 @@ counter_slots_come_back_as_zero(void **state)
 	assert_int_equal(t->used, 0);
 }
 
+/* Neighbours in a slot neither see each other nor what was there before. */
+static void
+counter_halves_are_apart_and_come_back_as_zero(void **state)
+{
+	struct fixture *f = *state;
+	struct counter_table *t = action_table_counters(f->table);
+	static uint32_t half[3 * COUNTER_CHUNK];
+	uint32_t whole = counter_take(t);
+	uint64_t x, y;
+
+	for (unsigned int round = 0; round < 2; round++) {
+		for (unsigned int i = 0; i < 3 * COUNTER_CHUNK; i++) {
+			half[i] = counter_take_half(t);
+			assert_int_equal(counter_read_half(t, half[i]), 0);
+			for (unsigned int w = 0; w < WORKERS; w++)
+				counter_add_half(t, w, half[i], i + w);
+		}
+		for (unsigned int i = 0; i < 3 * COUNTER_CHUNK; i++) {
+			assert_int_equal(counter_read_half(t, half[i]), 2 * i + 1);
+			counter_free_half(t, half[i]);
+		}
+	}
+	/* Two a slot. */
+	assert_true(t->next <= 3 * COUNTER_CHUNK / 2 + 1);
+	counter_read(t, whole, &x, &y);
+	assert_int_equal(x | y, 0);
+	counter_free(t, whole);
+	counter_free_half(t, COUNTER_NONE);
+	assert_int_equal(counter_read_half(t, COUNTER_NONE), 0);
+	assert_int_equal(t->used, 0);
+}
+
 /*
  * A28: parameters alternate between {A, pass} and {B, drop} while a worker runs the action. The
  * kind looks at both halves of the snapshot at different times; no packet may see one of each.
@@ -491,6 +533,82 @@ whole_params(bool drop)
 	return p;
 }
 
+static struct action *
+make_of(struct fixture *f, const struct action_ops *ops, int32_t verdict, uint8_t cookie)
+{
+	struct action_params *p = params(verdict, 0, 0);
+	struct action *a = NULL;
+
+	p->cookie_len = cookie != 0;
+	p->cookie[0] = cookie;
+	p->flags = cookie;
+	assert_int_equal(action_create(f->table, ops, 0, p, &a), 0);
+	return a;
+}
+
+static void
+action_equal_parameters_are_shared(void **state)
+{
+	struct fixture *f = *state;
+	struct action *a = make_of(f, &shared_ops, TC_ACT_SHOT, 0),
+		      *b = make_of(f, &shared_ops, TC_ACT_SHOT, 0),
+		      *other = make_of(f, &shared_ops, TC_ACT_OK, 0),
+		      *cookie = make_of(f, &shared_ops, TC_ACT_SHOT, 1),
+		      *same = make_of(f, &shared_ops, TC_ACT_SHOT, 1),
+		      *moved = make_of(f, &moved_ops, TC_ACT_SHOT, 0),
+		      *apart = make_of(f, &moved_ops, TC_ACT_SHOT, 0);
+	struct action_list *list = list_of(1, &a);
+
+	assert_ptr_equal(action_params(a), action_params(b));
+	assert_ptr_not_equal(action_params(a), action_params(other));
+	assert_ptr_not_equal(action_params(cookie), action_params(same));
+	assert_ptr_not_equal(action_params(moved), action_params(apart));
+	assert_int_equal(action_params(same)->cookie[0], 1);
+	/* Flags are the action's own. */
+	action_flags_add(a, TCA_ACT_FLAGS_SKIP_HW);
+	assert_int_equal(a->flags, TCA_ACT_FLAGS_SKIP_HW);
+	assert_int_equal(b->flags, 0);
+	assert_int_equal(same->flags, 1);
+	action_replace(a, params(TC_ACT_OK, 0, 0));
+	assert_ptr_equal(action_params(a), action_params(other));
+	assert_int_equal(a->flags, 0);
+	assert_int_equal(action_params(b)->verdict, TC_ACT_SHOT);
+	assert_int_equal(action_exec(list, &f->burst, 1), TC_ACT_OK);
+	free(list);
+}
+
+/*
+ * Who gives them up last keeps them for a grace period of its own: a worker may have come to them
+ * by way of that action alone, after the others had gone.
+ */
+static void
+action_A30_shared_parameters_outlive_all_who_had_them(void **state)
+{
+	struct fixture *f = *state;
+	struct action *a = make_of(f, &shared_ops, TC_ACT_SHOT, 0),
+		      *b = make_of(f, &shared_ops, TC_ACT_SHOT, 0);
+	const struct action_params *held;
+	size_t used;
+
+	rte_rcu_qsbr_thread_register(f->qsbr, 0);
+	rte_rcu_qsbr_thread_online(f->qsbr, 0);
+	action_put(a, false);
+	assert_int_equal(rcu_reclaim(f->rcu, 0), 0);
+	/* The report is before the load, and frees `a` alone. */
+	rte_rcu_qsbr_quiescent(f->qsbr, 0);
+	held = action_params(b);
+	action_replace(b, params(TC_ACT_OK, 0, 0));
+	assert_int_equal(rcu_reclaim(f->rcu, 0), 1);
+	assert_int_equal(held->verdict, TC_ACT_SHOT);
+	/* New actions do not take up what is on its way out. */
+	a = make_of(f, &shared_ops, TC_ACT_SHOT, 0);
+	assert_ptr_not_equal(action_params(a), held);
+	used = slab_used(action_table_slab(f->table));
+	rte_rcu_qsbr_quiescent(f->qsbr, 0);
+	assert_int_equal(rcu_reclaim(f->rcu, 0), 1);
+	assert_int_equal(slab_used(action_table_slab(f->table)), used - sizeof(struct test_params));
+}
+
 static void
 action_A28_verdict_and_flags_are_one_snapshot(void **state)
 {
@@ -533,6 +651,9 @@ main(void)
 		T(action_jump_goes_to_the_numbered_action),
 		T(action_C9_jump_and_repeat_for_ever_end),
 		T(counter_slots_come_back_as_zero),
+		T(counter_halves_are_apart_and_come_back_as_zero),
+		T(action_equal_parameters_are_shared),
+		T(action_A30_shared_parameters_outlive_all_who_had_them),
 		T(action_A28_verdict_and_flags_are_one_snapshot),
 	};
 

@@ -55,11 +55,12 @@ index_map_agrees_with_a_model(void **state)
 {
 	struct rte_rcu_qsbr *qsbr = *state;
 	struct rcu *rcu = qsbr != NULL ? rcu_create(qsbr) : NULL;
+	struct slab *slab = rcu != NULL ? slab_create(NULL) : NULL;
 	bool in[MODEL] = { false };
 	unsigned int count = 0, seed = 1, n, same;
 	struct index_map map;
 
-	index_map_init(&map, rcu);
+	index_map_init(&map, rcu, slab);
 	for (unsigned int step = 0; step < 40000; step++) {
 		n = (unsigned int)rand_r(&seed) % MODEL;
 		/* Different n may name one index: keep to the first. */
@@ -89,6 +90,9 @@ index_map_agrees_with_a_model(void **state)
 	assert_null(atomic_load(&map.root));
 	index_map_clear(&map);
 	rcu_destroy(rcu);
+	if (slab != NULL)
+		assert_int_equal(slab_used(slab), 0);
+	slab_destroy(slab);
 }
 
 static void
@@ -98,7 +102,7 @@ index_map_one_entry_needs_no_node(void **state)
 	uint32_t at = 5;
 
 	(void)state;
-	index_map_init(&map, NULL);
+	index_map_init(&map, NULL, NULL);
 	assert_int_equal(index_map_set(&map, 49152, &numbers[1]), 0);
 	assert_null(atomic_load(&map.root));
 	assert_ptr_equal(index_map_find(&map, 49152), &numbers[1]);
@@ -120,7 +124,7 @@ index_map_lowest_free_fills_holes(void **state)
 	uint32_t at;
 
 	(void)state;
-	index_map_init(&map, NULL);
+	index_map_init(&map, NULL, NULL);
 	for (uint32_t n = 1; n <= 10000; n++) {
 		at = 1;
 		assert_int_equal(index_map_lowest_free(&map, UINT32_MAX, &at), 0);
@@ -163,7 +167,7 @@ index_map_frees_nodes_after_readers(void **state)
 	rte_rcu_qsbr_thread_register(qsbr, 0);
 	rte_rcu_qsbr_thread_online(qsbr, 0);
 	rcu = rcu_create(qsbr);
-	index_map_init(&map, rcu);
+	index_map_init(&map, rcu, NULL);
 	assert_int_equal(index_map_set(&map, 70000, &numbers[0]), 0);
 	assert_ptr_equal(index_map_read(&map, 70000), &numbers[0]);
 	index_map_del(&map, 70000);

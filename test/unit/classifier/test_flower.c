@@ -720,6 +720,67 @@ flower_C2_no_match_is_no_rule(void **state)
 	assert_int_equal(f->result.passed, 7);
 }
 
+/* An IPv4 five-tuple; more of them than a chunk of counters or of buckets holds. */
+#define MANY 40000
+
+static double
+bytes_a_rule(struct fixture *f, bool own_action)
+{
+	struct slab *slab = action_table_slab(f->actions);
+	size_t before = slab_used(slab);
+	struct flower_match m = { 0 };
+	struct classifier_rule_conf conf;
+	struct action *shared = gact(f, TC_ACT_OK);
+	const char *why;
+
+	match_ip4(&m, 0, FULL32, 1, FULL32);
+	m.key.ip_proto = IPPROTO_UDP;
+	m.mask.ip_proto = UINT8_MAX;
+	m.mask.src_port = m.mask.dst_port = UINT16_MAX;
+	for (uint32_t i = 0; i < MANY; i++) {
+		m.key.a.ip4.src = i;
+		conf = conf_of(1, ETH_P_IP, &m);
+		conf.n_actions = 1;
+		conf.actions[0] = own_action ? gact(f, TC_ACT_OK) : shared;
+		assert_int_equal(
+			classifier_rule_set(f->block, &conf, CLASSIFIER_CREATE, NULL, &why), 0);
+		if (own_action)
+			action_put(conf.actions[0], false);
+	}
+	action_put(shared, false);
+	return (double)(slab_used(slab) - before) / MANY;
+}
+
+static void
+flush_all(struct fixture *f)
+{
+	assert_int_equal(classifier_flush(f->block, 0, 0, 0, &f->why), 0);
+	while (rcu_pending(f->rcu) != 0)
+		grace_period(f);
+}
+
+/* The target: 200 bytes and 16 for each of the two workers, with an action of its own too. */
+static void
+flower_a_rule_takes_little_memory(void **state)
+{
+	struct fixture *f = *state;
+	struct slab *slab = action_table_slab(f->actions);
+	double shared, own;
+	size_t kept;
+
+	shared = bytes_a_rule(f, false);
+	flush_all(f);
+	own = bytes_a_rule(f, true);
+	if (shared > 160 || own > 200 + 2 * 16)
+		fail_msg("%.1f bytes a rule, %.1f with an action of its own", shared, own);
+	flush_all(f);
+	/* What counters took is for the next ones. */
+	kept = slab_used(slab);
+	own = bytes_a_rule(f, true);
+	flush_all(f);
+	assert_int_equal(slab_used(slab), kept);
+}
+
 static void
 flower_C3_last_of_a_mask_goes_while_another_comes(void **state)
 {
@@ -1045,6 +1106,7 @@ main(void)
 		FIXTURE_TEST(flower_a_template_goes_with_its_chain),
 		FIXTURE_TEST(flower_C1_the_same_key_twice_is_refused),
 		FIXTURE_TEST(flower_C2_no_match_is_no_rule),
+		FIXTURE_TEST(flower_a_rule_takes_little_memory),
 		FIXTURE_TEST(flower_C3_last_of_a_mask_goes_while_another_comes),
 		FIXTURE_TEST(flower_C4_replace_under_the_same_key),
 		FIXTURE_TEST(flower_C4_replace_under_another_mask),
