@@ -4,11 +4,11 @@
 """millrace whose ports are NICs with rte_security (test/nic/nic.h), and what those counted.
 
     job = NicJob(millrace, directory)
-    back, out, output = job.run(sent, commands, nic="0=all,1=inline_crypto+fast", marker=b"secret")
+    back, out, output = job.run(sent, commands, nic="0=all+mdata,1=inline_crypto+fast", marker=b"secret")
     job.stats["1"]["tx_protected"]          # when it has ended
     assert_quiet(job.stats)                 # nothing lost, nothing in clear, nothing left behind
 
-    program = start(millrace, vdevs, options, nic="0=all,1=all", commands=...).wait_ready()
+    program = start(millrace, vdevs, options, nic="0=all+mdata,1=all+mdata", commands=...).wait_ready()
     stats(program, 1)["sessions"]           # while it runs
     sessions(program, 1), fault(program, 1, "tx_drop", 3), event(program, 1, "intr_reset"),
     caps(program, 1, "none"), marker(program, b"secret")
@@ -44,7 +44,7 @@ def start(millrace, *args, nic, marker=None, stats_path=None, env=None, **how):
 class NicJob(PcapJob):
     """The main job on NICs; `stats` has their counters afterwards, by device."""
 
-    def run(self, *args, nic="0=all,1=all", marker=None, env=None, lost=0, made=0, **how):
+    def run(self, *args, nic="0=all+mdata,1=all+mdata", marker=None, env=None, lost=0, made=0, **how):
         """`lost`: frames that the NICs take and do not send."""
         path = self.directory / "nic.json"
         env = dict(environment(nic, marker, path), **(env or {}))

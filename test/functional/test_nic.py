@@ -17,13 +17,13 @@ def nic_job(millrace, directory):
 
 
 def test_a_tunnel_without_offload_is_the_cpus(nic_job):
-    """SAs that ask for no device: the NIC sees ESP and no session."""
+    """The NIC sees ESP and no session."""
     sent = [plain(4, b"to be kept secret" + bytes([i]) * i) for i in range(20)]
     back_sent = [plain(4, b"from there", back=True) for _ in range(20)]
     back, out, output = nic_job.run(
         [to_port(0, p) for p in sent], start(tunnel(4, 4)),
         sent1=[encrypted(p, 4, seq) for seq, p in enumerate(back_sent, start=1)],
-        nic="0=all,1=all", marker=b"to be kept secret")
+        options=["--idle-exit=300", "--ipsec-offload=off"], marker=b"to be kept secret")
     assert [bytes(to_ip(data)) for data in back] == [forwarded(p) for p in back_sent], output
     assert len(out) == 20
     nic.assert_quiet(nic_job.stats)
@@ -68,6 +68,6 @@ def test_what_is_told_wrong_is_refused(millrace):
 
 def test_a_dropped_frame_is_counted(nic_job):
     _, out, _ = nic_job.run(
-        [to_port(0, plain(4))] * 5, start([]), nic="0=all,1=all+tx_drop:2", lost=2)
+        [to_port(0, plain(4))] * 5, start([]), nic="0=all+mdata,1=all+mdata+tx_drop:2", lost=2)
     assert len(out) == 3
     assert nic_job.stats["1"]["tx_dropped"] == 2

@@ -71,7 +71,9 @@
 
 /* Options of nic_attach(). */
 #define NIC_FAST_MDATA 0x1u /* RTE_SEC_CTX_F_FAST_SET_MDATA; registers rte_security_dynfield */
-#define NIC_NEED_MDATA 0x2u /* capabilities say RTE_SECURITY_TX_OLOAD_NEED_MDATA */
+/* Capabilities say RTE_SECURITY_TX_OLOAD_NEED_MDATA: without it a driver that does not tell that
+ * it needs metadata, and loses frames of those who believe it (tx_no_session). */
+#define NIC_NEED_MDATA 0x2u
 #define NIC_NO_FLOW 0x4u /* "this driver has no rte_flow": -ENOSYS; implies NIC_NO_STEERING */
 #define NIC_NO_STEERING 0x8u /* Rx needs no rte_flow rule */
 #define NIC_DYNFIELD 0x10u /* inline crypto too writes userdata into rte_security_dynfield */
