@@ -90,11 +90,11 @@ ip_icmp6_error(struct router *ip, const struct rte_mbuf *m, const struct packet_
 {
 	struct rte_ipv6_hdr buf;
 	const struct rte_ipv6_hdr *h = packet_read(m, view->l3_off, sizeof(buf), &buf);
-	const size_t headers = sizeof(*h) + sizeof(struct icmp6_hdr);
+	const size_t headers = sizeof(*h) + sizeof(struct ip_icmp6);
 	uint16_t quoted =
 		(uint16_t)RTE_MIN((size_t)(view->l3_end - view->l3_off), ERROR_LEN_MAX - headers);
 	const struct route_address *src;
-	struct icmp6_hdr *icmp;
+	struct ip_icmp6 *icmp;
 	struct rte_ipv6_hdr *e;
 	struct rte_mbuf *out;
 	const void *quote;
@@ -111,13 +111,13 @@ ip_icmp6_error(struct router *ip, const struct rte_mbuf *m, const struct packet_
 		return;
 	ip_ipsec_quote(ip, out, m);
 	icmp = (void *)(e + 1);
-	icmp->icmp6_type = type;
-	icmp->icmp6_code = code;
-	icmp->icmp6_dataun.icmp6_un_data32[0] = rte_cpu_to_be_32(rest);
+	icmp->h.icmp6_type = type;
+	icmp->h.icmp6_code = code;
+	icmp->h.icmp6_dataun.icmp6_un_data32[0] = rte_cpu_to_be_32(rest);
 	quote = packet_read(m, view->l3_off, quoted, icmp + 1);
 	if (quote != NULL && quote != icmp + 1)
 		memcpy(icmp + 1, quote, quoted);
-	icmp->icmp6_cksum = ip_icmp6_sum(e, icmp);
+	icmp->h.icmp6_cksum = ip_icmp6_sum(e, icmp);
 	ip_output(ip, out, AF_INET6, e->dst_addr, RTE_ETHER_HDR_LEN);
 }
 
@@ -127,7 +127,7 @@ echo_reply(struct router *ip, struct rte_mbuf *m, const struct packet_view *view
 {
 	uint32_t l3_off = view->l4_off - (uint32_t)sizeof(struct rte_ipv6_hdr);
 	struct rte_ipv6_hdr *h = rte_pktmbuf_mtod_offset(m, struct rte_ipv6_hdr *, l3_off);
-	struct icmp6_hdr *icmp = rte_pktmbuf_mtod_offset(m, struct icmp6_hdr *, view->l4_off);
+	struct ip_icmp6 *icmp = rte_pktmbuf_mtod_offset(m, struct ip_icmp6 *, view->l4_off);
 	const struct port *port = port_get(ip->app, m->port);
 	uint8_t to[16];
 	uint32_t sum;
@@ -136,9 +136,9 @@ echo_reply(struct router *ip, struct rte_mbuf *m, const struct packet_view *view
 	h->proto = IPPROTO_ICMPV6;
 	h->payload_len = rte_cpu_to_be_16((uint16_t)(view->l3_end - view->l4_off));
 	/* The sum changes by the type alone: 128 becomes 129. */
-	sum = (uint32_t)(uint16_t)~icmp->icmp6_cksum + RTE_BE16(0x0100);
-	icmp->icmp6_cksum = (uint16_t) ~(sum + (sum > 0xffff));
-	icmp->icmp6_type = ICMP6_ECHO_REPLY;
+	sum = (uint32_t)(uint16_t)~icmp->h.icmp6_cksum + RTE_BE16(0x0100);
+	icmp->h.icmp6_cksum = (uint16_t) ~(sum + (sum > 0xffff));
+	icmp->h.icmp6_type = ICMP6_ECHO_REPLY;
 	memcpy(to, h->src_addr, sizeof(to));
 	memcpy(h->src_addr, h->dst_addr, sizeof(to));
 	memcpy(h->dst_addr, to, sizeof(to));
@@ -169,16 +169,16 @@ sum_is_good(const struct rte_mbuf *m, const struct packet_view *view)
 }
 
 static bool
-is_neighbour_discovery(const struct icmp6_hdr *icmp)
+is_neighbour_discovery(const struct ip_icmp6 *icmp)
 {
-	return icmp->icmp6_type >= ND_ROUTER_SOLICIT && icmp->icmp6_type <= ND_REDIRECT;
+	return icmp->h.icmp6_type >= ND_ROUTER_SOLICIT && icmp->h.icmp6_type <= ND_REDIRECT;
 }
 
 void
 ip_icmp6_receive(
 	struct router *ip, struct rte_mbuf *m, const struct packet_view *view, bool was_fragments)
 {
-	const struct icmp6_hdr *icmp;
+	const struct ip_icmp6 *icmp;
 	const uint8_t *dst;
 
 	if (view->stop != PACKET_STOP_NONE || view->l4_proto != IPPROTO_ICMPV6 ||
@@ -195,13 +195,13 @@ ip_icmp6_receive(
 		ip_drop(ip, DROP_IP_MALFORMED, m);
 		return;
 	}
-	icmp = rte_pktmbuf_mtod_offset(m, const struct icmp6_hdr *, view->l4_off);
+	icmp = rte_pktmbuf_mtod_offset(m, const struct ip_icmp6 *, view->l4_off);
 	dst = rte_pktmbuf_mtod_offset(m, const uint8_t *, view->l3_off + 24);
 	if (is_neighbour_discovery(icmp) && was_fragments)
 		ip_drop(ip, DROP_ND_MALFORMED, m); /* RFC 6980 */
 	else if (is_neighbour_discovery(icmp))
 		ip_nd_receive(ip, m, view);
-	else if (icmp->icmp6_type == ICMP6_ECHO_REQUEST && dst[0] != 0xff)
+	else if (icmp->h.icmp6_type == ICMP6_ECHO_REQUEST && dst[0] != 0xff)
 		echo_reply(ip, m, view);
 	else
 		ip_drop(ip, DROP_IP_CONSUMED, m);

@@ -7,6 +7,8 @@
 
 /* ICMPv6 on the control thread. */
 
+#include <netinet/icmp6.h>
+
 #include "forward/ip.h"
 
 struct rte_ipv6_hdr;
@@ -17,6 +19,12 @@ void ip_icmp6_receive(
 /* Answers m with an error if that is allowed. */
 void ip_icmp6_error(struct router *ip, const struct rte_mbuf *m, const struct packet_view *view,
 	uint8_t type, uint8_t code, uint32_t rest);
+
+/* As it lies in a frame, where the system's structure would ask for 4 bytes' alignment. */
+struct ip_icmp6 {
+	struct icmp6_hdr h;
+} __attribute__((packed));
+
 /*
  * A packet of ours with `len` zero bytes behind its IPv6 header, which starts 14 bytes into *mp.
  * NULL: no mbuf.

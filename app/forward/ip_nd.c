@@ -18,6 +18,8 @@
 
 #define HOP_LIMIT 255 /* nobody beyond the link can send it */
 #define LLADDR_OPTION 8 /* bytes: type, length, address */
+#define TARGET_LEN 16 /* behind the ICMPv6 header */
+#define ND_LEN (sizeof(struct ip_icmp6) + TARGET_LEN) /* solicitations, advertisements */
 
 static const uint8_t unspecified[16];
 
@@ -79,7 +81,7 @@ ip_nd_solicit(struct router *ip, const struct route_neigh_info *neigh, bool unic
 	const struct route_dev *dev = route_dev_find(ip->app->route, neigh->ifindex);
 	const struct route_address *src = asking(ip, neigh);
 	uint8_t dst[16] = { 0xff, 0x02, [11] = 1, [12] = 0xff }, group[6] = { 0x33, 0x33, 0xff };
-	struct nd_neighbor_solicit *ns;
+	struct ip_icmp6 *ns;
 	struct rte_ipv6_hdr *h;
 	struct rte_mbuf *m;
 
@@ -88,15 +90,15 @@ ip_nd_solicit(struct router *ip, const struct route_neigh_info *neigh, bool unic
 		return;
 	memcpy(dst + 13, neigh->addr + 13, 3);
 	memcpy(group + 3, neigh->addr + 13, 3);
-	h = ip_icmp6_make(ip, &m, sizeof(*ns) + LLADDR_OPTION, HOP_LIMIT, src->addr,
-		unicast ? neigh->addr : dst);
+	h = ip_icmp6_make(
+		ip, &m, ND_LEN + LLADDR_OPTION, HOP_LIMIT, src->addr, unicast ? neigh->addr : dst);
 	if (h == NULL)
 		return;
 	ns = (void *)(h + 1);
-	ns->nd_ns_type = ND_NEIGHBOR_SOLICIT;
-	memcpy(&ns->nd_ns_target, neigh->addr, 16);
-	put_lladdr((uint8_t *)(ns + 1), ND_OPT_SOURCE_LINKADDR, dev->mac);
-	ns->nd_ns_cksum = ip_icmp6_sum(h, ns);
+	ns->h.icmp6_type = ND_NEIGHBOR_SOLICIT;
+	memcpy(ns + 1, neigh->addr, TARGET_LEN);
+	put_lladdr((uint8_t *)ns + ND_LEN, ND_OPT_SOURCE_LINKADDR, dev->mac);
+	ns->h.icmp6_cksum = ip_icmp6_sum(h, ns);
 	send_to_link(ip, m, dev, unicast ? neigh->lladdr : group);
 }
 
@@ -110,35 +112,35 @@ advertise(struct router *ip, const struct route_dev *dev, const void *target, co
 {
 	static const uint8_t all_nodes[16] = { 0xff, 0x02, [15] = 1 },
 			     all_macs[6] = { 0x33, 0x33, 0, 0, 0, 1 };
-	struct nd_neighbor_advert *na;
+	struct ip_icmp6 *na;
 	struct rte_ipv6_hdr *h;
 	struct rte_mbuf *m;
 
-	h = ip_icmp6_make(ip, &m, (uint16_t)(sizeof(*na) + (told ? LLADDR_OPTION : 0)), HOP_LIMIT,
+	h = ip_icmp6_make(ip, &m, (uint16_t)(ND_LEN + (told ? LLADDR_OPTION : 0)), HOP_LIMIT,
 		target, solicited ? to : all_nodes);
 	if (h == NULL)
 		return;
 	na = (void *)(h + 1);
-	na->nd_na_type = ND_NEIGHBOR_ADVERT;
-	na->nd_na_flags_reserved = ND_NA_FLAG_ROUTER | (told ? ND_NA_FLAG_OVERRIDE : 0) |
+	na->h.icmp6_type = ND_NEIGHBOR_ADVERT;
+	na->h.icmp6_data32[0] = ND_NA_FLAG_ROUTER | (told ? ND_NA_FLAG_OVERRIDE : 0) |
 		(solicited ? ND_NA_FLAG_SOLICITED : 0);
-	memcpy(&na->nd_na_target, target, 16);
+	memcpy(na + 1, target, TARGET_LEN);
 	if (told)
-		put_lladdr((uint8_t *)(na + 1), ND_OPT_TARGET_LINKADDR, dev->mac);
-	na->nd_na_cksum = ip_icmp6_sum(h, na);
+		put_lladdr((uint8_t *)na + ND_LEN, ND_OPT_TARGET_LINKADDR, dev->mac);
+	na->h.icmp6_cksum = ip_icmp6_sum(h, na);
 	send_to_link(ip, m, dev, solicited ? to_mac : all_macs);
 }
 
 /* False: RFC 4861 7.1.1 says to discard it. */
 static bool
 solicited(struct router *ip, const struct route_dev *dev, const struct rte_ether_hdr *eth,
-	const struct rte_ipv6_hdr *h, const struct nd_neighbor_solicit *ns, size_t len)
+	const struct rte_ipv6_hdr *h, const struct ip_icmp6 *ns, size_t len)
 {
 	bool probe = memcmp(h->src_addr, unspecified, sizeof(unspecified)) == 0;
-	const uint8_t *lladdr, *target = (const uint8_t *)&ns->nd_ns_target;
+	const uint8_t *lladdr, *target = (const uint8_t *)(ns + 1);
 
-	if (len < sizeof(*ns) || target[0] == 0xff ||
-		!find_lladdr((const uint8_t *)(ns + 1), len - sizeof(*ns), ND_OPT_SOURCE_LINKADDR,
+	if (len < ND_LEN || target[0] == 0xff ||
+		!find_lladdr((const uint8_t *)ns + ND_LEN, len - ND_LEN, ND_OPT_SOURCE_LINKADDR,
 			&lladdr))
 		return false;
 	if (probe && (lladdr != NULL || h->dst_addr[0] != 0xff))
@@ -157,19 +159,19 @@ solicited(struct router *ip, const struct route_dev *dev, const struct rte_ether
 /* RFC 4861 7.1.2 and 7.2.5. */
 static bool
 advertised(struct router *ip, const struct route_dev *dev, const struct rte_ipv6_hdr *h,
-	const struct nd_neighbor_advert *na, size_t len)
+	const struct ip_icmp6 *na, size_t len)
 {
-	const uint8_t *lladdr, *target = (const uint8_t *)&na->nd_na_target;
-	bool answer = (na->nd_na_flags_reserved & ND_NA_FLAG_SOLICITED) != 0;
+	const uint8_t *lladdr, *target = (const uint8_t *)(na + 1);
+	bool answer = (na->h.icmp6_data32[0] & ND_NA_FLAG_SOLICITED) != 0;
 	unsigned int flags = 0;
 
-	if (len < sizeof(*na) || target[0] == 0xff || (answer && h->dst_addr[0] == 0xff) ||
-		!find_lladdr((const uint8_t *)(na + 1), len - sizeof(*na), ND_OPT_TARGET_LINKADDR,
+	if (len < ND_LEN || target[0] == 0xff || (answer && h->dst_addr[0] == 0xff) ||
+		!find_lladdr((const uint8_t *)na + ND_LEN, len - ND_LEN, ND_OPT_TARGET_LINKADDR,
 			&lladdr))
 		return false;
 	if (answer)
 		flags |= ROUTE_HEARD_SOLICITED;
-	if ((na->nd_na_flags_reserved & ND_NA_FLAG_OVERRIDE) != 0)
+	if ((na->h.icmp6_data32[0] & ND_NA_FLAG_OVERRIDE) != 0)
 		flags |= ROUTE_HEARD_OVERRIDE;
 	if (lladdr != NULL && route_address_find(ip->app->route, 0, AF_INET6, target) == NULL)
 		route_neigh_heard(ip->app->route, dev->ifindex, AF_INET6, target, lladdr, flags);
@@ -185,7 +187,7 @@ ip_nd_receive(struct router *ip, struct rte_mbuf *m, const struct packet_view *v
 	size_t len = view->l3_end - view->l4_off;
 	const struct rte_ether_hdr *eth;
 	const struct rte_ipv6_hdr *h;
-	const struct icmp6_hdr *icmp;
+	const struct ip_icmp6 *icmp;
 	const void *nd;
 	bool good;
 
@@ -196,10 +198,10 @@ ip_nd_receive(struct router *ip, struct rte_mbuf *m, const struct packet_view *v
 	eth = rte_pktmbuf_mtod(m, const struct rte_ether_hdr *);
 	h = rte_pktmbuf_mtod_offset(m, const struct rte_ipv6_hdr *, view->l3_off);
 	icmp = nd = rte_pktmbuf_mtod_offset(m, const void *, view->l4_off);
-	good = dev != NULL && h->hop_limits == HOP_LIMIT && icmp->icmp6_code == 0;
-	if (good && icmp->icmp6_type == ND_NEIGHBOR_SOLICIT)
+	good = dev != NULL && h->hop_limits == HOP_LIMIT && icmp->h.icmp6_code == 0;
+	if (good && icmp->h.icmp6_type == ND_NEIGHBOR_SOLICIT)
 		good = solicited(ip, dev, eth, h, nd, len);
-	else if (good && icmp->icmp6_type == ND_NEIGHBOR_ADVERT)
+	else if (good && icmp->h.icmp6_type == ND_NEIGHBOR_ADVERT)
 		good = advertised(ip, dev, h, nd, len);
 	else if (good) {
 		ip_drop(ip, DROP_ND_IGNORED, m);
