@@ -93,11 +93,13 @@ world_rounds(void *arg, uint32_t ifindex)
 }
 
 /*
- * With what the caller wants of the configuration. Exits on failure. Workers are readers of the
- * qsbr, not yet online.
+ * With what the caller wants of the configuration, and of routes. Exits on failure. Workers are
+ * readers of the qsbr, not yet online.
  */
 static inline void
-world_create_as(struct world *world, struct ipsec_cache_conf conf)
+world_create_with(struct world *world, struct ipsec_cache_conf conf,
+	void (*resolve)(void *arg, uint8_t family, const void *dst, uint32_t hash,
+		struct ipsec_cache_hop *hop))
 {
 	unsigned int n_workers = conf.n_workers;
 	size_t size = rte_rcu_qsbr_get_memsize(n_workers);
@@ -107,7 +109,7 @@ world_create_as(struct world *world, struct ipsec_cache_conf conf)
 	world->ifindex = 2;
 	conf.socket = SOCKET_ID_ANY;
 	conf.arg = world;
-	conf.resolve = world_resolve;
+	conf.resolve = resolve;
 	world->qsbr = aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN(size, RTE_CACHE_LINE_SIZE));
 	if (world->qsbr == NULL || rte_rcu_qsbr_init(world->qsbr, n_workers) != 0)
 		exit(1);
@@ -121,6 +123,12 @@ world_create_as(struct world *world, struct ipsec_cache_conf conf)
 		fprintf(stderr, "world: %s\n", rte_strerror(rte_errno));
 		exit(1);
 	}
+}
+
+static inline void
+world_create_as(struct world *world, struct ipsec_cache_conf conf)
+{
+	world_create_with(world, conf, world_resolve);
 }
 
 static inline void
