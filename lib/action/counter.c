@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The millrace authors
  */
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -14,6 +15,13 @@
 /* A multiple of a line, so that workers share none even at a chunk's ends. */
 #define CHUNK_SIZE (COUNTER_CHUNK * sizeof(struct counter_slot))
 
+/* In the link of a slot that was halved. */
+#define LINK_ID ((UINT32_C(1) << 26) - 1)
+#define LINK_END LINK_ID
+#define LINK_FIRST_FREE (UINT32_C(1) << 30)
+#define LINK_SECOND_FREE (UINT32_C(1) << 31)
+static_assert((uint64_t)COUNTER_CHUNKS * COUNTER_CHUNK < LINK_END, "a link names every slot");
+
 struct counter_table *
 counter_table_create(struct slab *slab, unsigned int n_workers)
 {
@@ -24,18 +32,23 @@ counter_table_create(struct slab *slab, unsigned int n_workers)
 		rte_errno = EINVAL;
 		return NULL;
 	}
-	table = calloc(1, sizeof(*table) + n_workers * sizeof(table->workers[0]));
+	table = aligned_alloc(RTE_CACHE_LINE_SIZE,
+		RTE_ALIGN_CEIL(sizeof(*table) + n_workers * sizeof(table->workers[0]),
+			RTE_CACHE_LINE_SIZE));
 	if (table == NULL) {
 		rte_errno = ENOMEM;
 		return NULL;
 	}
-	table->slab = slab;
-	table->n_workers = n_workers;
-	table->first_free = table->first_half = COUNTER_NONE;
+	*table = (struct counter_table){ .slab = slab,
+		.first_free = COUNTER_NONE,
+		.first_half = LINK_END,
+		.n_workers = n_workers,
+		.links = calloc(COUNTER_CHUNKS, sizeof(table->links[0])) };
 	for (w = 0; w < n_workers; w++) {
 		table->workers[w] =
 			aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(struct counter_worker));
-		if (table->workers[w] == NULL) {
+		if (table->workers[w] == NULL || table->links == NULL) {
+			table->n_workers = w + 1;
 			counter_table_destroy(table);
 			rte_errno = ENOMEM;
 			return NULL;
@@ -53,20 +66,23 @@ chunk_free(struct counter_table *table, uint32_t chunk)
 			&table->workers[w]->chunk[chunk], memory_order_relaxed));
 		atomic_store_explicit(&table->workers[w]->chunk[chunk], NULL, memory_order_relaxed);
 	}
+	slab_free(table->links[chunk]);
+	table->links[chunk] = NULL;
 }
 
 void
 counter_table_destroy(struct counter_table *table)
 {
+	uint32_t n;
+
 	if (table == NULL)
 		return;
-	for (unsigned int w = 0; w < table->n_workers && table->workers[w] != NULL; w++) {
-		for (uint32_t c = 0; c <= table->next >> COUNTER_CHUNK_BITS && c < COUNTER_CHUNKS;
-			c++)
-			slab_free(atomic_load_explicit(
-				&table->workers[w]->chunk[c], memory_order_relaxed));
+	n = (table->next + COUNTER_CHUNK - 1) >> COUNTER_CHUNK_BITS;
+	for (uint32_t chunk = 0; chunk < n; chunk++)
+		chunk_free(table, chunk);
+	for (unsigned int w = 0; w < table->n_workers; w++)
 		free(table->workers[w]);
-	}
+	free(table->links);
 	free(table);
 }
 
@@ -77,6 +93,9 @@ counter_table_destroy(struct counter_table *table)
 static bool
 chunk_alloc(struct counter_table *table, uint32_t chunk)
 {
+	table->links[chunk] = slab_alloc(table->slab, COUNTER_CHUNK * sizeof(uint32_t));
+	if (table->links[chunk] == NULL)
+		return false;
 	for (unsigned int w = 0; w < table->n_workers; w++) {
 		struct counter_slot *s = slab_alloc(table->slab, CHUNK_SIZE);
 
@@ -89,17 +108,32 @@ chunk_alloc(struct counter_table *table, uint32_t chunk)
 	return true;
 }
 
+/* Where the number of the next free slot lies. Workers' slots are left alone. */
+static uint32_t *
+link_of(const struct counter_table *table, uint32_t id)
+{
+	return &table->links[id >> COUNTER_CHUNK_BITS][id & (COUNTER_CHUNK - 1)];
+}
+
+/* Makes it zero for the next. What never counted is not written: its line is full of what does. */
+static void
+half_clear(struct counter_table *table, uint32_t half)
+{
+	for (unsigned int w = 0; w < table->n_workers; w++) {
+		_Atomic uint64_t *c = counter_half_of(table, w, half);
+
+		if (atomic_load_explicit(c, memory_order_relaxed) != 0)
+			atomic_store_explicit(c, 0, memory_order_relaxed);
+	}
+}
+
 uint32_t
 counter_take(struct counter_table *table)
 {
 	uint32_t id = table->first_free;
 
 	if (id != COUNTER_NONE) {
-		/* The id of the next free one lies in worker 0's slot: nobody counts there. */
-		struct counter_slot *s = counter_slot_of(table, 0, id);
-
-		table->first_free = (uint32_t)atomic_load_explicit(&s->a, memory_order_relaxed);
-		atomic_store_explicit(&s->a, 0, memory_order_relaxed);
+		table->first_free = *link_of(table, id);
 		table->used++;
 		return id;
 	}
@@ -118,53 +152,55 @@ counter_free(struct counter_table *table, uint32_t id)
 {
 	if (id == COUNTER_NONE)
 		return;
-	for (unsigned int w = 0; w < table->n_workers; w++) {
-		struct counter_slot *s = counter_slot_of(table, w, id);
-
-		atomic_store_explicit(&s->a, w == 0 ? table->first_free : 0, memory_order_relaxed);
-		atomic_store_explicit(&s->b, 0, memory_order_relaxed);
-	}
+	half_clear(table, 2 * id);
+	half_clear(table, 2 * id + 1);
+	*link_of(table, id) = table->first_free;
 	table->first_free = id;
 	table->used--;
 }
 
-/* The number of the next free one lies where worker 0 counts. */
-static void
-half_clear(struct counter_table *table, uint32_t half, uint32_t next)
+/* A slot of which a half is free, or both, is in a list of its own; its link says which are. */
+static uint32_t
+half_bit(uint32_t half)
 {
-	for (unsigned int w = 0; w < table->n_workers; w++)
-		atomic_store_explicit(
-			counter_half_of(table, w, half), w == 0 ? next : 0, memory_order_relaxed);
+	return half % 2 == 0 ? LINK_FIRST_FREE : LINK_SECOND_FREE;
 }
 
 uint32_t
 counter_take_half(struct counter_table *table)
 {
-	uint32_t half = table->first_half, id;
-	_Atomic uint64_t *c;
+	uint32_t id = table->first_half, half, *link;
 
-	if (half != COUNTER_NONE) {
-		c = counter_half_of(table, 0, half);
-		table->first_half = (uint32_t)atomic_load_explicit(c, memory_order_relaxed);
-		atomic_store_explicit(c, 0, memory_order_relaxed);
-		table->used++;
-		return half;
+	if (id == LINK_END) {
+		if ((id = counter_take(table)) == COUNTER_NONE)
+			return COUNTER_NONE;
+		table->used--;
+		*link_of(table, id) = LINK_FIRST_FREE | LINK_SECOND_FREE | LINK_END;
+		table->first_half = id;
 	}
-	if ((id = counter_take(table)) == COUNTER_NONE)
-		return COUNTER_NONE;
-	half = 2 * id;
-	half_clear(table, half + 1, COUNTER_NONE);
-	table->first_half = half + 1;
+	link = link_of(table, id);
+	half = 2 * id + ((*link & LINK_FIRST_FREE) == 0);
+	*link &= ~half_bit(half);
+	if ((*link & ~LINK_ID) == 0)
+		table->first_half = *link;
+	table->used++;
 	return half;
 }
 
 void
 counter_free_half(struct counter_table *table, uint32_t half)
 {
+	uint32_t *link;
+
 	if (half == COUNTER_NONE)
 		return;
-	half_clear(table, half, table->first_half);
-	table->first_half = half;
+	half_clear(table, half);
+	link = link_of(table, half / 2);
+	if ((*link & ~LINK_ID) == 0) {
+		*link = table->first_half;
+		table->first_half = half / 2;
+	}
+	*link |= half_bit(half);
 	table->used--;
 }
 

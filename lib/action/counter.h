@@ -41,11 +41,13 @@ struct counter_worker {
 
 struct counter_table {
 	struct slab *slab;
-	unsigned int n_workers;
+	uint32_t **links; /* by chunk: for each slot that is free, the next that is */
 	uint32_t next; /* ids from here on were never taken */
 	uint32_t first_free; /* of those given back, COUNTER_NONE for none */
-	uint32_t first_half; /* likewise; what was halved once stays so */
+	uint32_t first_half; /* of those of which a half is free; what was halved once stays so */
 	uint32_t used; /* taken now, whole or half */
+	/* workers, who would miss what stands before with each slot that comes or goes */
+	unsigned int n_workers __rte_cache_aligned;
 	struct counter_worker *workers[];
 };
 

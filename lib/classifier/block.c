@@ -24,7 +24,7 @@ classifier_create(struct rcu *rcu, struct action_table *actions)
 		rte_errno = EINVAL;
 		return NULL;
 	}
-	if ((classifier = calloc(1, sizeof(*classifier))) == NULL) {
+	if ((classifier = slab_alloc(action_table_slab(actions), sizeof(*classifier))) == NULL) {
 		rte_errno = ENOMEM;
 		return NULL;
 	}
@@ -42,7 +42,7 @@ classifier_destroy(struct classifier *classifier)
 	if (classifier == NULL)
 		return;
 	rcu_barrier(classifier->rcu);
-	free(classifier);
+	slab_free(classifier);
 }
 
 int
@@ -50,7 +50,7 @@ classifier_block_create(struct classifier *classifier, struct classifier_block *
 {
 	struct classifier_block *block;
 
-	if ((block = calloc(1, sizeof(*block))) == NULL)
+	if ((block = slab_alloc(classifier->slab, sizeof(*block))) == NULL)
 		return -ENOMEM;
 	block->classifier = classifier;
 	block->refs = 1;
@@ -85,7 +85,7 @@ block_reclaim(struct rcu_head *head)
 
 	/* Chains flushed here are deferred once more before they go, so the block is too. */
 	if (block->chains.count == 0) {
-		free(block);
+		slab_free(block);
 		return;
 	}
 	block_reap(block, REAP_EACH);

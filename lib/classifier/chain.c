@@ -30,7 +30,7 @@ chain_find(const struct classifier_block *block, uint32_t index)
 struct classifier_chain *
 chain_make(struct classifier_block *block, uint32_t index)
 {
-	struct classifier_chain *chain = calloc(1, sizeof(*chain));
+	struct classifier_chain *chain = slab_alloc(block->classifier->slab, sizeof(*chain));
 
 	if (chain != NULL) {
 		chain->block = block;
@@ -44,7 +44,7 @@ chain_free_unpublished(struct classifier_chain *chain)
 {
 	free(chain->prios);
 	free(chain->template);
-	free(chain);
+	slab_free(chain);
 }
 
 int
@@ -117,7 +117,7 @@ struct classifier_prio *
 prio_make(
 	struct classifier_chain *chain, uint32_t prio, uint16_t protocol, enum classifier_kind kind)
 {
-	struct classifier_prio *made = calloc(1, sizeof(*made));
+	struct classifier_prio *made = slab_alloc(chain->block->classifier->slab, sizeof(*made));
 
 	if (made == NULL)
 		return NULL;
@@ -138,7 +138,7 @@ prio_free_unpublished(struct classifier_prio *prio)
 	while (prio->kind == CLASSIFIER_FLOWER && !flower_fini(prio))
 		;
 	index_map_clear(&prio->rules);
-	free(prio);
+	slab_free(prio);
 }
 
 int
@@ -222,7 +222,7 @@ prio_reclaim(struct rcu_head *head)
 		prio->reaped = true;
 	else if (prio->kind != CLASSIFIER_FLOWER || flower_fini(prio)) {
 		index_map_clear(&prio->rules);
-		free(prio);
+		slab_free(prio);
 		return;
 	}
 	rcu_defer(prio->classifier->rcu, head, prio_reclaim);

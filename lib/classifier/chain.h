@@ -10,6 +10,10 @@
  * marked "workers"; all else is the control thread's.
  */
 
+#include <stddef.h>
+
+#include <rte_common.h>
+
 #include "action/index_map.h"
 #include "classifier/classifier.h"
 #include "classifier/flower.h"
@@ -19,18 +23,18 @@ struct classifier {
 	struct action_table *actions;
 	struct counter_table *counters;
 	struct slab *slab; /* its owner is `actions` */
-	/* What classifier_rule_conf() returned last. */
-	struct classifier_rule_conf shown;
+	/* What classifier_rule_conf() returned last; workers read what stands before. */
+	struct classifier_rule_conf shown __rte_cache_aligned;
 	struct flower_match shown_match;
 };
 
 struct classifier_block {
 	_Atomic(struct classifier_chain *) first; /* workers: chain 0, NULL if it has no priority */
-	struct index_map chains; /* workers: by index, for goto */
-	struct classifier *classifier;
+	struct classifier *classifier; /* workers */
 	_Atomic uint32_t
 		key_parts; /* workers: enum key_part that any flower rule here ever needed */
-	uint64_t generation;
+	struct index_map chains; /* workers: by index, for goto */
+	uint64_t generation __rte_cache_aligned; /* with each change: not in a line of workers */
 	uint32_t refs;
 	struct rcu_head rcu;
 };
@@ -44,7 +48,7 @@ struct classifier_chain {
 					*/
 	/* The same priorities, sorted, for look-up. At most 65535, so that a move costs
 	 * microseconds. */
-	struct classifier_prio **prios;
+	struct classifier_prio **prios __rte_cache_aligned; /* workers read none of these */
 	uint32_t n_prios, room;
 	struct rcu_head rcu;
 };
@@ -73,7 +77,9 @@ struct classifier_prio {
 	struct classifier *classifier;
 	struct index_map rules; /* by handle */
 	struct rcu_head rcu;
-};
+} __rte_cache_aligned;
+static_assert(offsetof(struct classifier_prio, rules) >= RTE_CACHE_LINE_SIZE,
+	"changes with each rule: not in the line of workers");
 
 /*
  * A change that moves a rule under another mask leaves the old one in its table for a grace period:

@@ -236,13 +236,13 @@ rule_hash(const struct classifier_rule *rule)
 static struct flower_mask *
 mask_make(struct classifier_prio *prio, const struct flower_pattern *pattern)
 {
-	struct flower_mask *mask = calloc(1, sizeof(*mask));
+	struct flower_mask *mask = slab_alloc(prio->classifier->slab, sizeof(*mask));
 
 	if (mask == NULL)
 		return NULL;
 	if (rule_table_init(
 		    &mask->table, prio->classifier->rcu, prio->classifier->slab, rule_hash) != 0) {
-		free(mask);
+		slab_free(mask);
 		return NULL;
 	}
 	mask->prio = prio;
@@ -264,7 +264,7 @@ mask_free_unpublished(struct flower_mask *mask)
 {
 	while (!rule_table_fini(&mask->table, FINI_CHUNKS))
 		;
-	free(mask);
+	slab_free(mask);
 }
 
 /* At the end of the list: Linux tries masks in the order in which they came. */
@@ -292,7 +292,7 @@ mask_reclaim(struct rcu_head *head)
 
 	/* A few chunks at a time: the tables of millions take milliseconds to free. */
 	if (rule_table_fini(&mask->table, FINI_CHUNKS))
-		free(mask);
+		slab_free(mask);
 	else
 		rcu_defer(mask->table.rcu, head, mask_reclaim);
 }
@@ -353,7 +353,7 @@ flower_fini(struct classifier_prio *prio)
 		if (!rule_table_fini(&mask->table, FINI_CHUNKS))
 			return false;
 		next = next_of(mask);
-		free(mask);
+		slab_free(mask);
 		atomic_store_explicit(&flower->first, next, memory_order_relaxed);
 		if (next != NULL)
 			return false;

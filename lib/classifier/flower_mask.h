@@ -10,6 +10,7 @@
  * rule of a mask without ranges: look-up is one hash of the words that the mask touches.
  */
 
+#include <stddef.h>
 #include <string.h>
 
 #include "classifier/chain.h"
@@ -32,23 +33,28 @@ struct flower_pattern {
 #define RANGED_SRC 1
 #define RANGED_DST 2
 
+/* What workers read lies in lines that a change of a rule does not touch. */
 struct flower_mask {
+	/* control thread */
+	struct flower_mask *prev, *same_hash;
+	uint64_t number; /* rises along the list */
+	struct classifier_prio *prio;
+	struct rule_table table; /* workers: table.buckets, which ends it */
 	/* workers */
 	_Atomic(struct flower_mask *) next;
-	struct rule_table table;
+	uint64_t seed;
 	uint8_t n_words;
 	uint8_t ranged;
 	uint8_t parts; /* KEY_*: what it looks at */
 	uint8_t index[FLOWER_WORDS]; /* of words that are not 0 */
 	uint64_t word[FLOWER_WORDS]; /* those words */
 	/* control thread */
-	struct flower_mask *prev, *same_hash;
-	uint64_t number; /* rises along the list */
-	struct classifier_prio *prio;
 	uint64_t full[FLOWER_WORDS];
-	uint64_t seed;
 	struct rcu_head rcu;
-};
+} __rte_cache_aligned;
+static_assert(offsetof(struct flower_mask, table.buckets) == RTE_CACHE_LINE_SIZE &&
+		offsetof(struct flower_mask, word[3]) <= 2 * RTE_CACHE_LINE_SIZE,
+	"a mask of three words is one line for a look-up");
 
 /* One step of the hash. */
 static inline uint64_t

@@ -240,6 +240,16 @@ retire_old(struct classifier_rule *old, enum flower_old fate)
 	rcu_defer(old->prio->classifier->rcu, &old->rcu, rule_unlink);
 }
 
+/* Without a write to the workers' line if nothing is new. */
+static void
+note_parts(struct classifier_block *block, uint32_t parts)
+{
+	uint32_t known = atomic_load_explicit(&block->key_parts, memory_order_relaxed);
+
+	if ((parts & ~known) != 0)
+		atomic_store_explicit(&block->key_parts, known | parts, memory_order_relaxed);
+}
+
 /* The last steps, in the order in which failing is still possible. */
 static int
 publish(struct classifier_block *block, struct standing *at, const struct flower_pattern *pattern,
@@ -254,8 +264,7 @@ publish(struct classifier_block *block, struct standing *at, const struct flower
 		(rc = index_map_set(&at->prio->rules, rule->handle, rule)) != 0)
 		return rc;
 	if (at->prio->kind == CLASSIFIER_FLOWER)
-		atomic_fetch_or_explicit(
-			&block->key_parts, flower_key_parts(pattern), memory_order_relaxed);
+		note_parts(block, flower_key_parts(pattern));
 	/* In a new priority nobody sees it yet. */
 	if ((rc = publish_rule(at, pattern, rule, &fate)) != 0 ||
 		(at->new_chain && (rc = chain_publish(at->chain)) != 0)) {

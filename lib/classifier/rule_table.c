@@ -34,19 +34,14 @@ more_of(const struct bucket *b)
 	return atomic_load_explicit(&b->more, memory_order_relaxed);
 }
 
-/* Those of small tables have all sorts of sizes: malloc() is for them. */
 static struct bucket_chunk *
 chunk_make(struct rule_table *table, uint32_t n)
 {
-	size_t size = sizeof(struct bucket_chunk) + n * sizeof(struct bucket);
-	struct bucket_chunk *chunk = n == BUCKET_CHUNK ? slab_alloc(table->slab, size)
-						       : aligned_alloc(RTE_CACHE_LINE_SIZE, size);
+	struct bucket_chunk *chunk =
+		slab_alloc(table->slab, sizeof(*chunk) + n * sizeof(chunk->bucket[0]));
 
-	if (chunk == NULL)
-		return NULL;
-	if (n != BUCKET_CHUNK)
-		memset(chunk, 0, size);
-	chunk->n = n;
+	if (chunk != NULL)
+		chunk->n = n;
 	return chunk;
 }
 
@@ -67,10 +62,7 @@ chunk_free(struct bucket_chunk *chunk)
 {
 	for (uint32_t i = 0; i < chunk->n; i++)
 		more_free(&chunk->bucket[i]);
-	if (chunk->n == BUCKET_CHUNK)
-		slab_free(chunk);
-	else
-		free(chunk);
+	slab_free(chunk);
 }
 
 static void
@@ -85,12 +77,23 @@ n_chunks(const struct buckets *buckets)
 	return (buckets->mask >> BUCKET_CHUNK_BITS) + 1;
 }
 
-/* A table of n buckets without any chunk. */
-static struct buckets *
-buckets_make(uint32_t n)
+/* A small table is in one line. */
+static size_t
+buckets_size(uint32_t n)
 {
 	size_t chunks = n <= BUCKET_CHUNK ? 1 : n >> BUCKET_CHUNK_BITS;
-	struct buckets *buckets = calloc(1, sizeof(*buckets) + chunks * sizeof(buckets->chunk[0]));
+
+	return RTE_ALIGN_CEIL(sizeof(struct buckets) + chunks * sizeof(struct bucket_chunk *),
+		RTE_CACHE_LINE_SIZE);
+}
+
+/* A table of n buckets without any chunk. */
+static struct buckets *
+buckets_make(const struct rule_table *table, uint32_t n)
+{
+	size_t size = buckets_size(n);
+	struct buckets *buckets =
+		size == RTE_CACHE_LINE_SIZE ? slab_alloc(table->slab, size) : calloc(1, size);
 
 	if (buckets != NULL)
 		buckets->mask = n - 1;
@@ -98,9 +101,18 @@ buckets_make(uint32_t n)
 }
 
 static void
+buckets_unmake(struct buckets *buckets)
+{
+	if (buckets_size(buckets->mask + 1) == RTE_CACHE_LINE_SIZE)
+		slab_free(buckets);
+	else
+		free(buckets);
+}
+
+static void
 buckets_reclaim(struct rcu_head *head)
 {
-	free(RTE_PTR_SUB(head, offsetof(struct buckets, rcu)));
+	buckets_unmake(RTE_PTR_SUB(head, offsetof(struct buckets, rcu)));
 }
 
 /* Makes sure of the chunk that bucket `at` is in. */
@@ -118,12 +130,14 @@ int
 rule_table_init(struct rule_table *table, struct rcu *rcu, struct slab *slab,
 	uint32_t (*hash_of)(const struct classifier_rule *rule))
 {
-	struct buckets *buckets = buckets_make(1);
+	struct buckets *buckets;
 
 	table->rcu = rcu;
 	table->slab = slab;
-	if (buckets == NULL || chunk_ensure(table, buckets, 0) != 0) {
-		free(buckets);
+	if ((buckets = buckets_make(table, 1)) == NULL)
+		return -ENOMEM;
+	if (chunk_ensure(table, buckets, 0) != 0) {
+		buckets_unmake(buckets);
 		return -ENOMEM;
 	}
 	table->count = 0;
@@ -157,7 +171,7 @@ buckets_free(struct buckets *buckets, uint32_t first, unsigned int *n)
 		chunk_free(buckets->chunk[i]);
 		buckets->chunk[i] = NULL;
 	}
-	free(buckets);
+	buckets_unmake(buckets);
 	return true;
 }
 
@@ -292,7 +306,7 @@ grow_start(struct rule_table *table)
 	struct buckets *buckets = buckets_of(table), *twice;
 	uint32_t n = buckets->mask + 1;
 
-	if (n >= BUCKETS_MAX || (twice = buckets_make(2 * n)) == NULL)
+	if (n >= BUCKETS_MAX || (twice = buckets_make(table, 2 * n)) == NULL)
 		return;
 	atomic_init(&twice->prev, buckets);
 	/* Release: who finds the new table finds the old one through it. */

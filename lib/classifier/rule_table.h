@@ -52,7 +52,7 @@ struct bucket_chunk {
 	struct bucket bucket[];
 };
 static_assert(sizeof(struct bucket_chunk) + BUCKET_CHUNK * sizeof(struct bucket) <= SLAB_SIZE_MAX,
-	"a whole one is from the slab");
+	"it is from the slab");
 
 /* A table of one size. */
 struct buckets {
@@ -64,12 +64,13 @@ struct buckets {
 };
 
 struct rule_table {
-	_Atomic(struct buckets *) buckets;
 	struct rcu *rcu;
 	struct slab *slab;
 	uint64_t count;
 	/* The hash of a rule, for small tables that grow. */
 	uint32_t (*hash_of)(const struct classifier_rule *rule);
+	/* workers: last, so that it may begin a line that nothing else is written in */
+	_Atomic(struct buckets *) buckets;
 };
 
 /* `slab` is where its memory comes from. 0 or -ENOMEM. */

@@ -5,10 +5,13 @@
 /*
  * Asks a running millrace for changes at a steady rate, with requests prepared beforehand.
  *
- * netlink_load -s SOCKET [-i ifindex] [-k csum|matchall]
+ * netlink_load -s SOCKET [-i ifindex] [-k csum|matchall|flower|aside|link]
  *
  * csum:     RTM_NEWACTION replaces the parameters of action csum index 1, in turns with two sets
  * matchall: RTM_NEWTFILTER replaces a matchall rule on ingress, each time with an action of its own
+ * flower:   a flower rule on ingress with an action of its own comes, or goes
+ * aside:    the same in a chain to which no packet goes
+ * link:     RTM_NEWLINK that changes nothing
  *
  * A line "COUNT RATE" on standard input is a run: so many requests, each begun when it is due at
  * RATE a second (0: as soon as the one before is answered) and acknowledged before the next. It is
@@ -42,6 +45,7 @@
 
 #define RUN_MAX 1000000
 #define REQUESTS 2
+#define ASIDE 99 /* the chain */
 #define NS 1000000000
 
 struct request {
@@ -119,7 +123,7 @@ prepare_matchall(struct request *r, int ifindex, uint32_t flags)
 
 /* A rule with an action of its own comes, or goes. */
 static void
-prepare_flower(struct request *r, int ifindex, bool add)
+prepare_flower(struct request *r, int ifindex, uint32_t chain, bool add)
 {
 	struct nlmsghdr *nlh = begin(r, add ? RTM_NEWTFILTER : RTM_DELTFILTER);
 	struct tcmsg *tcm = mnl_nlmsg_put_extra_header(nlh, sizeof(*tcm));
@@ -130,6 +134,8 @@ prepare_flower(struct request *r, int ifindex, bool add)
 	tcm->tcm_parent = TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS);
 	tcm->tcm_info = TC_H_MAKE(2u << 16, htons(ETH_P_IP));
 	mnl_attr_put_strz(nlh, TCA_KIND, "flower");
+	if (chain != 0)
+		mnl_attr_put_u32(nlh, TCA_CHAIN, chain);
 	if (add) {
 		options = mnl_attr_nest_start(nlh, TCA_OPTIONS);
 		mnl_attr_put_u16(nlh, TCA_FLOWER_KEY_ETH_TYPE, htons(ETH_P_IP));
@@ -137,6 +143,18 @@ prepare_flower(struct request *r, int ifindex, bool add)
 		put_csum(nlh, TCA_FLOWER_ACT, 0, csum_flags[0]);
 		mnl_attr_nest_end(nlh, options);
 	}
+	r->len = nlh->nlmsg_len;
+}
+
+static void
+prepare_link(struct request *r, int ifindex)
+{
+	struct nlmsghdr *nlh = begin(r, RTM_NEWLINK);
+	struct ifinfomsg *ifi;
+
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
+	ifi->ifi_index = ifindex;
 	r->len = nlh->nlmsg_len;
 }
 
@@ -234,7 +252,7 @@ int
 main(int argc, char **argv)
 {
 	static const char usage[] =
-		"usage: netlink_load -s SOCKET [-i ifindex] [-k csum|matchall|flower]";
+		"usage: netlink_load -s SOCKET [-i ifindex] [-k csum|matchall|flower|aside|link]";
 	struct request requests[REQUESTS] = { 0 };
 	const char *path = NULL, *kind = "csum", *wrong = NULL;
 	unsigned int n, rate;
@@ -253,17 +271,21 @@ main(int argc, char **argv)
 	}
 	if (wrong != NULL)
 		errx(1, "-i: the interface index is %s", wrong);
-	if (path == NULL || optind != argc ||
-		(strcmp(kind, "csum") != 0 && strcmp(kind, "matchall") != 0 &&
-			strcmp(kind, "flower") != 0))
+	if (path == NULL || optind != argc)
 		errx(1, "%s", usage);
 	for (unsigned int i = 0; i < REQUESTS; i++) {
 		if (strcmp(kind, "csum") == 0)
 			prepare_csum(&requests[i], csum_flags[i]);
 		else if (strcmp(kind, "flower") == 0)
-			prepare_flower(&requests[i], ifindex, i % 2 == 0);
-		else
+			prepare_flower(&requests[i], ifindex, 0, i % 2 == 0);
+		else if (strcmp(kind, "aside") == 0)
+			prepare_flower(&requests[i], ifindex, ASIDE, i % 2 == 0);
+		else if (strcmp(kind, "link") == 0)
+			prepare_link(&requests[i], ifindex);
+		else if (strcmp(kind, "matchall") == 0)
 			prepare_matchall(&requests[i], ifindex, csum_flags[i]);
+		else
+			errx(1, "%s", usage);
 	}
 	/* A sleep ends when it is due, not up to 50 us later. */
 	prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
