@@ -123,6 +123,8 @@ enum lack {
 	LACK_ALGORITHM,
 	LACK_KEY,
 	LACK_ICV,
+	LACK_AAD,
+	LACK_IV,
 	LACK_ESN,
 	LACK_UDP,
 	LACK_WINDOW,
@@ -143,9 +145,11 @@ in_range(const struct rte_crypto_param_range *range, uint16_t n)
 				     : (n - range->min) % range->increment == 0;
 }
 
+/* by_itself: without rte_security, nonces and what is authenticated beside the text are ours. */
 static enum lack
-lack_aead(const struct rte_cryptodev_capabilities *c, const struct ipsec_want *want)
+lack_aead(const struct rte_cryptodev_capabilities *c, const struct ipsec_want *want, bool by_itself)
 {
+	const struct rte_crypto_aead_xform *x = &want->xform[0].aead;
 	enum lack lack = LACK_ALGORITHM;
 	unsigned int i;
 
@@ -160,9 +164,16 @@ lack_aead(const struct rte_cryptodev_capabilities *c, const struct ipsec_want *w
 			lack = RTE_MAX(lack, LACK_KEY);
 			continue;
 		}
-		if (in_range(&sym->aead.digest_size, want->icv_bytes))
+		if (!in_range(&sym->aead.digest_size, want->icv_bytes))
+			lack = RTE_MAX(lack, LACK_ICV);
+		else if (!by_itself)
 			return LACK_NOTHING;
-		lack = LACK_ICV;
+		else if (!in_range(&sym->aead.aad_size, x->aad_length))
+			lack = RTE_MAX(lack, LACK_AAD);
+		else if (!in_range(&sym->aead.iv_size, x->iv.length))
+			lack = RTE_MAX(lack, LACK_IV);
+		else
+			return LACK_NOTHING;
 	}
 	return lack;
 }
@@ -192,7 +203,7 @@ lack_algorithm(const struct rte_security_capability *c, const struct ipsec_want 
 	if (c->crypto_capabilities == NULL)
 		return LACK_ALGORITHM;
 	return want->conf.crypto_xform->type == RTE_CRYPTO_SYM_XFORM_AEAD
-		? lack_aead(c->crypto_capabilities, want)
+		? lack_aead(c->crypto_capabilities, want, false)
 		: lack_null(c->crypto_capabilities);
 }
 
@@ -257,6 +268,8 @@ lack_text(enum lack lack, enum rte_security_session_action_type action)
 		[LACK_ALGORITHM] = "its driver does not have that algorithm",
 		[LACK_KEY] = "its driver has that algorithm not with a key of that length",
 		[LACK_ICV] = "its driver has that algorithm not with a check value of that length",
+		[LACK_AAD] = "its driver does not authenticate as many bytes beside the text",
+		[LACK_IV] = "its driver takes no nonce of 12 bytes",
 		[LACK_ESN] = "its driver has no extended sequence numbers (ESN)",
 		[LACK_UDP] = "its driver has no UDP encapsulation",
 		[LACK_WINDOW] = "its driver has no replay window of that size",
@@ -295,4 +308,20 @@ ipsec_capability_find(void *ctx, const struct ipsec_want *want, const char **mis
 	}
 	*missing = lack_text(nearest, want->conf.action_type);
 	return NULL;
+}
+
+bool
+ipsec_capability_crypto(const struct rte_cryptodev_capabilities *list,
+	const struct ipsec_want *want, const char **missing)
+{
+	enum lack found = LACK_ALGORITHM;
+
+	if (list != NULL)
+		found = want->conf.crypto_xform->type == RTE_CRYPTO_SYM_XFORM_AEAD
+			? lack_aead(list, want, true)
+			: lack_null(list);
+	if (found == LACK_NOTHING)
+		return true;
+	*missing = lack_text(found, want->conf.action_type);
+	return false;
 }

@@ -39,4 +39,9 @@ ipsec_capability_find(void *ctx, const struct ipsec_want *want, const char **mis
 /* *missing where a device has no such capability at all. */
 extern const char ipsec_no_inline_crypto[];
 
+/* The same for a crypto device without rte_security, by its own list. */
+struct rte_cryptodev_capabilities;
+bool ipsec_capability_crypto(const struct rte_cryptodev_capabilities *list,
+	const struct ipsec_want *want, const char **missing);
+
 #endif /* IPSEC_CACHE_CAPABILITY_H */

@@ -93,14 +93,18 @@ check_in(const struct ipsec_cache *ic, uint8_t dir, const struct ipsec_flow *flo
 	return false;
 }
 
-/* The session of the device that a packet leaves by, if that has one. */
+/* The session of the device that a packet leaves by, if that has one; or of one beside its way. */
 static struct ipsec_session *
 session_for(const struct ipsec_cache_rt *rt, const struct ipsec_cache_hop *outer)
 {
 	/* acquire: what a session was made with is seen with it */
 	struct ipsec_session *s = atomic_load_explicit(&rt->session, memory_order_acquire);
 
-	return s != NULL && !s->in && s->ifindex == outer->ifindex && !outer->waits ? s : NULL;
+	if (s == NULL || s->in)
+		return NULL;
+	if (ipsec_session_is_lookaside(s))
+		return s;
+	return s->ifindex == outer->ifindex && !outer->waits ? s : NULL;
 }
 
 /* Is it to be protected on its way out? d: as it then has to be. */

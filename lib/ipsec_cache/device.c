@@ -23,6 +23,7 @@
 #include <rte_mempool.h>
 
 #include "ipsec_cache/device.h"
+#include "ipsec_cache/lookaside.h"
 
 #define DEVICES_MAX 32
 #define SESSIONS_MAX 16384 /* of all devices; a power of two */
@@ -260,6 +261,18 @@ session_open(struct ipsec_session *s, struct ipsec_want *want, const char **miss
 	return !s->in || rule_create(s);
 }
 
+const char *
+ipsec_session_unlike(const struct ipsec_cache_rt *rt, bool in)
+{
+	if (!in && rt->tfcpad != 0)
+		return "rte_security has no TFC padding";
+	if ((rt->flags & IPSEC_RT_SHARED) != 0)
+		return "lcores share the SA's numbers, which the device would give";
+	if ((rt->flags & IPSEC_RT_WRAP) != 0)
+		return "rte_security has no numbers that may wrap";
+	return NULL;
+}
+
 /* What no capability says, and a NIC's packets would lack or a NIC cannot be asked. */
 static const char *
 unlike(const struct ipsec_cache_rt *rt, enum ipsec_session_kind kind, bool in)
@@ -271,15 +284,9 @@ unlike(const struct ipsec_cache_rt *rt, enum ipsec_session_kind kind, bool in)
 			return "the UDP checksum over IPv6 is over what the NIC encrypts";
 		return NULL;
 	}
-	if (!in && rt->tfcpad != 0)
-		return "rte_security has no TFC padding";
-	if ((rt->flags & IPSEC_RT_SHARED) != 0)
-		return "lcores share the SA's numbers, which the NIC would give";
-	if ((rt->flags & IPSEC_RT_WRAP) != 0)
-		return "rte_security has no numbers that may wrap";
 	if (!rte_security_dynfield_is_registered() && in)
 		return "its driver does not tell which SA a packet came by";
-	return NULL;
+	return ipsec_session_unlike(rt, in);
 }
 
 static struct ipsec_session *
@@ -356,6 +363,10 @@ ipsec_session_create(struct ipsec_cache *ic, struct ipsec_device *dev, struct ip
 void
 ipsec_session_publish(struct ipsec_session *s)
 {
+	if (ipsec_session_is_lookaside(s)) {
+		ipsec_lookaside_publish(s);
+		return;
+	}
 	/* release: whoever finds the session finds what it was made with */
 	atomic_store_explicit(&s->ic->devices->slots[(uint32_t)s->id], s, memory_order_release);
 	atomic_store_explicit(&s->rt->session, s, memory_order_release);
@@ -433,6 +444,10 @@ ipsec_session_retire(struct ipsec_session *s)
 {
 	struct ipsec_cache *ic = s->ic;
 
+	if (ipsec_session_is_lookaside(s)) {
+		ipsec_lookaside_retire(s);
+		return;
+	}
 	/* relaxed: the bump that follows is the release */
 	atomic_store_explicit(&s->rt->session, NULL, memory_order_relaxed);
 	atomic_store_explicit(&ic->devices->slots[(uint32_t)s->id], NULL, memory_order_relaxed);

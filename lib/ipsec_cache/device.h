@@ -39,6 +39,8 @@ struct ipsec_device *ipsec_device_find(const struct ipsec_cache *ic, uint32_t if
 struct ipsec_session *
 ipsec_session_create(struct ipsec_cache *ic, struct ipsec_device *dev, struct ipsec_cache_rt *rt,
 	enum ipsec_session_kind kind, bool in, uint64_t start, const char **missing);
+/* NULL, or what a session that does ESP cannot do of an SA, whatever its device can. */
+const char *ipsec_session_unlike(const struct ipsec_cache_rt *rt, bool in);
 /* Packets may use it from now on. Before the SA is published, or followed by a bump. */
 void ipsec_session_publish(struct ipsec_session *s);
 /* Never published: it ends now. */

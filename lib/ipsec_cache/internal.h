@@ -15,6 +15,7 @@ struct ipsec_sad; /* sad.c: SAs, by id and in order */
 struct ipsec_spd; /* spd.c: policies, by what they select */
 struct ipsec_acquires; /* acquire.c */
 struct ipsec_devices; /* device.c */
+struct ipsec_lookaside; /* lookaside_dev.c */
 
 /* Which fields of a flow any policy or SA selector looks at. */
 #define IPSEC_USES_PORTS 0x1
@@ -28,6 +29,7 @@ struct ipsec_cache {
 	struct ipsec_spd *spd;
 	struct ipsec_acquires *acquires;
 	struct ipsec_devices *devices;
+	struct ipsec_lookaside *lookaside;
 	struct ipsec_cache_worker **workers;
 	struct ipsec_ciphers *ciphers; /* cipher.h; worker.c makes it */
 	struct ipsec_vault *vault; /* vault.h: memory with keys; likewise */

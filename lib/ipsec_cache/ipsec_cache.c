@@ -12,6 +12,7 @@
 #include <rte_errno.h>
 
 #include "ipsec_cache/device.h"
+#include "ipsec_cache/lookaside.h"
 #include "ipsec_cache/offload.h"
 
 #define SAS_MAX 131072
@@ -23,7 +24,8 @@ parts_create(struct ipsec_cache *ic)
 	int err;
 
 	if ((err = ipsec_workers_create(ic)) != 0 || (err = ipsec_devices_create(ic)) != 0 ||
-		(err = ipsec_sad_create(ic)) != 0 || (err = ipsec_spd_create(ic)) != 0)
+		(err = ipsec_lookaside_create(ic)) != 0 || (err = ipsec_sad_create(ic)) != 0 ||
+		(err = ipsec_spd_create(ic)) != 0)
 		return err;
 	return ipsec_acquire_create(ic);
 }
@@ -71,6 +73,7 @@ ipsec_cache_destroy(struct ipsec_cache *ic)
 	ipsec_acquire_destroy(ic);
 	ipsec_spd_destroy(ic);
 	ipsec_devices_destroy(ic);
+	ipsec_lookaside_destroy(ic);
 	ipsec_sad_destroy(ic);
 	ipsec_workers_destroy(ic);
 	free(ic);
@@ -125,6 +128,8 @@ ipsec_cache_rehome(struct ipsec_cache *ic)
 {
 	/* Relaxed: no worker runs. */
 	atomic_fetch_add_explicit(&ic->starts, 1, memory_order_relaxed);
+	for (unsigned int i = 0; i < ic->conf.n_workers; i++)
+		ipsec_lookaside_abandon(ic->workers[i]);
 	ipsec_bump(ic);
 }
 
@@ -138,6 +143,7 @@ ipsec_cache_tick(struct ipsec_cache *ic, uint64_t now_ms)
 	atomic_store_explicit(&ic->seconds, (uint32_t)time(NULL), memory_order_relaxed);
 	ipsec_acquire_tick(ic);
 	ipsec_offload_tick(ic);
+	ipsec_lookaside_tick(ic);
 	ipsec_sad_tick(ic);
 	ipsec_spd_tick(ic);
 }
@@ -153,6 +159,7 @@ ipsec_cache_stats(const struct ipsec_cache *ic, struct ipsec_cache_stats *stats)
 {
 	ipsec_workers_stats(ic, stats);
 	ipsec_devices_stats(ic, stats);
+	ipsec_lookaside_stats(ic, stats);
 	stats->fallbacks = ic->fallbacks;
 }
 

@@ -80,6 +80,7 @@
 	X(ESP_NOBUF, "esp_nobuf", "no mbuf, headroom or tailroom for ESP") \
 	X(ESP_SEQ, "esp_seq", "the SA has no sequence numbers left") /* OutStateSeqError */ \
 	X(ESP_DEVICE, "esp_device", "a crypto device failed") \
+	X(ESP_DEVICE_FULL, "esp_device_full", "a crypto device takes no more packets for now") \
 	/* Policy. */ \
 	X(POLICY_BLOCK, "policy_block", \
 		"a blocking policy, or the default, says so") /* InPolBlock, OutPolBlock */ \
@@ -170,7 +171,8 @@ void ipsec_cache_destroy(struct ipsec_cache *ic);
  * replaced is handed to rcu_defer(). Any number of times; costs one addition.
  */
 void ipsec_cache_invalidate(struct ipsec_cache *ic);
-/* Forwarding begins anew with other workers: SAs find new homes. No worker runs. */
+/* Forwarding begins anew with other workers: SAs find new homes. No worker runs; what is still in a
+ * crypto device is given up. */
 void ipsec_cache_rehome(struct ipsec_cache *ic);
 /* Lifetimes, acquires, notifications. Call some times a second with a clock in milliseconds. */
 void ipsec_cache_tick(struct ipsec_cache *ic, uint64_t now_ms);
@@ -250,9 +252,15 @@ void ipsec_cache_seal(struct ipsec_cache_worker *w, struct packet_vector *v, uin
 /* The worker that packets of that decision have to be sealed by: this one, or another. */
 unsigned int ipsec_cache_home(struct ipsec_cache_worker *w, const struct ipsec_cache_decision *d);
 
-/* What a device finished: the caller takes the mbuf over and goes on as after open or seal. */
+/*
+ * What a device finished: the caller takes the mbuf over and goes on as after open or seal, but
+ * that no view is filled. Packets that one worker put into one device come in that order. To be
+ * called, after ipsec_cache_begin(), in every loop while the worker is busy, and until it gives
+ * fewer than max; when workers stop, until they are not busy or some 100 ms are over. Returns how
+ * many.
+ */
 struct ipsec_cache_done {
-	struct rte_mbuf *m;
+	struct rte_mbuf *m; /* NULL, with `failed`: the device lost it, and keeps it */
 	struct ipsec_cache_rt *rt;
 	const void *hop; /* sealed: where it goes */
 	bool sealed; /* else opened */
@@ -261,6 +269,9 @@ struct ipsec_cache_done {
 };
 unsigned int
 ipsec_cache_poll(struct ipsec_cache_worker *w, struct ipsec_cache_done *done, unsigned int max);
+/* A device has packets of the worker's. While no worker runs the control thread may ask, and poll.
+ */
+bool ipsec_cache_busy(const struct ipsec_cache_worker *w);
 
 /*
  * A frame that was sealed for one port and leaves by another, or is copied: the CPU does what that
@@ -395,6 +406,24 @@ void ipsec_cache_dev_gone(struct ipsec_cache *ic, uint32_t ifindex);
 void ipsec_cache_dev_stopped(struct ipsec_cache *ic, uint32_t ifindex);
 /* RTE_ETH_EVENT_IPSEC of a port: subtype and metadata, whatever they are. Any thread. */
 void ipsec_cache_dev_event(struct ipsec_cache *ic, unsigned int subtype, uint64_t metadata);
+
+/*
+ * A crypto device (cryptodev) that does SAs' cryptography beside the packets' way (lookaside
+ * crypto), or all of ESP (lookaside protocol, by its rte_security): asynchronous, so that
+ * ipsec_cache_poll() gives packets back. SAs that no port does get a session on the first device
+ * that can do them. It is configured with a queue pair for each worker, 0 .. n_queue_pairs - 1, of
+ * 1024 descriptors or more, and started; workers beyond do the work themselves. At most 1024
+ * packets of a worker are in a device. One that gives nothing back for 100 ms has failed: SAs go on
+ * by the CPU, it is not asked again, and what it still has stays its own. It must be stopped before
+ * ipsec_cache_destroy(), and closed after that.
+ */
+struct ipsec_cache_crypto {
+	uint8_t dev_id;
+	uint16_t n_queue_pairs;
+	const char *name; /* lives as long as the instance: what sentences call it */
+};
+/* 0; -ENOTSUP: no symmetric cryptography; -ENOSPC, -ENOMEM. */
+int ipsec_cache_crypto_add(struct ipsec_cache *ic, const struct ipsec_cache_crypto *crypto);
 
 /* --- policies --- */
 

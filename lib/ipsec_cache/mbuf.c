@@ -79,3 +79,24 @@ ipsec_mbuf_extend(struct rte_mbuf *m, uint32_t n)
 	}
 	return rte_pktmbuf_mtod(more, uint8_t *);
 }
+
+bool
+ipsec_mbuf_tail(struct rte_mbuf *m, uint32_t n)
+{
+	struct rte_mbuf *last = rte_pktmbuf_lastseg(m), *more;
+	char *byte;
+
+	if (rte_pktmbuf_tailroom(last) >= n)
+		return true;
+	if ((more = rte_pktmbuf_alloc(m->pool)) == NULL)
+		return false;
+	/* a segment of its own for the last byte: none is empty */
+	byte = rte_pktmbuf_append(more, 1);
+	if (byte == NULL || rte_pktmbuf_tailroom(more) < n || rte_pktmbuf_chain(m, more) != 0) {
+		rte_pktmbuf_free(more);
+		return false;
+	}
+	*byte = *rte_pktmbuf_mtod_offset(last, char *, --last->data_len);
+	m->pkt_len--;
+	return true;
+}

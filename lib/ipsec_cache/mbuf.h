@@ -30,5 +30,8 @@ struct rte_mbuf *ipsec_mbuf_own(struct rte_mbuf *m, uint32_t headroom, uint32_t 
 void ipsec_mbuf_cut(struct rte_mbuf *m, uint32_t len);
 /* n more bytes at the end, in one piece; NULL: no mbuf, or it is too small, and nothing changed. */
 uint8_t *ipsec_mbuf_extend(struct rte_mbuf *m, uint32_t n);
+/* Sees to tailroom of n bytes behind a frame that may be written. False: no mbuf, or it is too
+ * small, and nothing changed. */
+bool ipsec_mbuf_tail(struct rte_mbuf *m, uint32_t n);
 
 #endif /* IPSEC_CACHE_MBUF_H */

@@ -4,9 +4,9 @@
 
 /*
  * Which SA is whose. An SA that names a device gets what it asks for there, or is refused; any
- * other the best that the device of its route can do for it, or the CPU. What a session cannot do
- * any more the CPU does at once; what the CPU does is given to a device again when an SA is looked
- * at, which is about once a second.
+ * other the best that the device of its route can do for it, or a crypto device, or the CPU. What a
+ * session cannot do any more the CPU does at once; what the CPU does is given to a device again
+ * when an SA is looked at, which is about once a second.
  */
 
 #include <errno.h>
@@ -17,6 +17,7 @@
 #include <rte_jhash.h>
 
 #include "ipsec_cache/device.h"
+#include "ipsec_cache/lookaside.h"
 #include "ipsec_cache/offload.h"
 #include "ipsec_cache/selector.h"
 
@@ -77,18 +78,31 @@ first_number(const struct ipsec_cache_rt *rt, bool in)
 	return ipsec_load(&rt->first_used) == 0 ? oseq : oseq + AHEAD;
 }
 
+/* dev: a port, or else crypto. */
 static struct ipsec_session *
-try(struct ipsec_cache *ic, struct ipsec_device *dev, struct sad_entry *e,
-	enum ipsec_session_kind kind, bool in, const char **missing)
+try(struct ipsec_cache *ic, struct ipsec_device *dev, struct ipsec_crypto *crypto,
+	struct sad_entry *e, enum ipsec_session_kind kind, bool in, const char **missing)
 {
 	uint64_t start = first_number(e->sa.rt, in);
 
-	if (kind == IPSEC_SESSION_INLINE_PROTOCOL && !in && start > e->sa.rt->oseq_max - AHEAD) {
+	if ((kind & IPSEC_SESSION_PROTOCOL) != 0 && !in && start > e->sa.rt->oseq_max - AHEAD) {
 		*missing = "the SA has hardly any numbers left";
 		return NULL;
 	}
 	e->offload.esn_high = (uint32_t)(start >> 32);
+	if (crypto != NULL)
+		return ipsec_lookaside_session(ic, crypto, e->sa.rt, kind, in, start, missing);
 	return ipsec_session_create(ic, dev, e->sa.rt, kind, in, start, missing);
+}
+
+/* Why it has no session, or none of that device: shown with the SA. */
+static void
+note_lack(struct sad_entry *e, uint32_t ifindex, const struct ipsec_crypto *crypto,
+	const char *missing)
+{
+	e->offload.missing = missing;
+	e->offload.ifindex = ifindex;
+	e->offload.crypto = crypto;
 }
 
 /* The best of a device for an SA that leaves it the choice. */
@@ -100,14 +114,32 @@ try_best(struct ipsec_cache *ic, struct ipsec_device *dev, struct sad_entry *e, 
 
 	/* A NIC that does ESP does not tell when a NAT moves the peer, which IKE has to know. */
 	if (!in || !e->sa.spec.has_encap)
-		s = try(ic, dev, e, IPSEC_SESSION_INLINE_PROTOCOL, in, &lacks);
+		s = try(ic, dev, NULL, e, IPSEC_SESSION_INLINE_PROTOCOL, in, &lacks);
 	if (s == NULL)
-		s = try(ic, dev, e, IPSEC_SESSION_INLINE_CRYPTO, in, &missing);
+		s = try(ic, dev, NULL, e, IPSEC_SESSION_INLINE_CRYPTO, in, &missing);
 	if (s == NULL)
-		e->offload.missing = missing == ipsec_no_inline_crypto ? lacks : missing;
-	else
-		e->offload.missing = NULL;
-	e->offload.ifindex = dev->conf.ifindex;
+		note_lack(e, dev->conf.ifindex, NULL,
+			missing == ipsec_no_inline_crypto ? lacks : missing);
+	return s;
+}
+
+/* The best of the first crypto device that can do it. */
+static struct ipsec_session *
+try_crypto(struct ipsec_cache *ic, struct sad_entry *e, bool in)
+{
+	struct ipsec_session *s = NULL;
+	struct ipsec_crypto *dev;
+	const char *missing;
+	unsigned int i;
+
+	for (i = 0; s == NULL && (dev = ipsec_lookaside_dev(ic, i)) != NULL; i++) {
+		if (!in || !e->sa.spec.has_encap) /* as in try_best() */
+			s = try(ic, NULL, dev, e, IPSEC_SESSION_LOOKASIDE_PROTOCOL, in, &missing);
+		if (s == NULL)
+			s = try(ic, NULL, dev, e, IPSEC_SESSION_LOOKASIDE_CRYPTO, in, &missing);
+		if (s == NULL)
+			note_lack(e, 0, dev, missing);
+	}
 	return s;
 }
 
@@ -125,15 +157,14 @@ try_asked(struct ipsec_cache *ic, struct sad_entry *e, int *err, const char **wh
 	snprintf(name, sizeof(name), "Device %u", spec->offload_ifindex);
 	if (dev != NULL) {
 		snprintf(name, sizeof(name), "Port %s", dev->conf.name);
-		s = try(ic, dev, e,
+		s = try(ic, dev, NULL, e,
 			packet ? IPSEC_SESSION_INLINE_PROTOCOL : IPSEC_SESSION_INLINE_CRYPTO,
 			is_inbound(ic, spec), &missing);
 		e->offload.retry_ms = ic->now_ms + RETRY_MS; /* if it is not had now */
 	}
 	if (s == NULL)
 		*err = refuse(ic, e, -EOPNOTSUPP, name, missing, why);
-	e->offload.missing = s == NULL ? missing : NULL;
-	e->offload.ifindex = spec->offload_ifindex;
+	note_lack(e, spec->offload_ifindex, NULL, s == NULL ? missing : NULL);
 	return s;
 }
 
@@ -154,25 +185,39 @@ check_asked(struct ipsec_cache *ic, const struct ipsec_cache_sa_spec *spec, cons
 	return 0;
 }
 
+/* Of the port of its route, for an SA that names no device. */
+static struct ipsec_session *
+choose_port(struct ipsec_cache *ic, struct sad_entry *e, bool in)
+{
+	struct ipsec_device *dev = NULL;
+
+	if (ic->conf.offload == IPSEC_CACHE_OFFLOAD_AUTO && ipsec_devices_any(ic))
+		dev = ipsec_device_find(ic, route_ifindex(ic, &e->sa.spec, in));
+	return dev != NULL ? try_best(ic, dev, e, in) : NULL;
+}
+
 /* A session for an SA that names no device; NULL: the CPU. */
 static struct ipsec_session *
 choose(struct ipsec_cache *ic, struct sad_entry *e)
 {
 	bool in = is_inbound(ic, &e->sa.spec);
-	uint32_t ifindex = route_ifindex(ic, &e->sa.spec, in);
-	struct ipsec_device *dev = ipsec_device_find(ic, ifindex);
 	struct ipsec_session *s;
 
-	if (dev == NULL) {
-		e->offload.missing = NULL;
-		e->offload.ifindex = 0;
-		return NULL;
-	}
-	if ((s = try_best(ic, dev, e, in)) == NULL) {
-		ic->fallbacks++;
-		e->offload.retry_ms = ic->now_ms + RETRY_MS;
-	}
-	return s;
+	note_lack(e, 0, NULL, NULL);
+	if ((s = choose_port(ic, e, in)) != NULL || (s = try_crypto(ic, e, in)) != NULL ||
+		e->offload.missing == NULL)
+		return s;
+	ic->fallbacks++;
+	e->offload.retry_ms = ic->now_ms + RETRY_MS;
+	return NULL;
+}
+
+/* Are there devices that an SA may get without asking? */
+static bool
+any(const struct ipsec_cache *ic)
+{
+	return ipsec_lookaside_dev(ic, 0) != NULL ||
+		(ic->conf.offload == IPSEC_CACHE_OFFLOAD_AUTO && ipsec_devices_any(ic));
 }
 
 int
@@ -186,8 +231,7 @@ ipsec_offload_begin(struct ipsec_cache *ic, struct sad_entry *e, const char **wh
 			(s = try_asked(ic, e, &err, why)) == NULL)
 			return err;
 	} else {
-		if (ic->conf.offload != IPSEC_CACHE_OFFLOAD_AUTO || !ipsec_devices_any(ic) ||
-			(s = choose(ic, e)) == NULL)
+		if (!any(ic) || (s = choose(ic, e)) == NULL)
 			return 0;
 	}
 	ipsec_session_publish(s);
@@ -215,8 +259,7 @@ ipsec_offload_end(struct sad_entry *e)
 static void
 leave(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_session *s, const char *missing)
 {
-	e->offload.missing = missing;
-	e->offload.ifindex = s->ifindex;
+	note_lack(e, s->ifindex, s->crypto, missing);
 	ic->fallbacks++;
 	ipsec_session_retire(s);
 }
@@ -247,7 +290,12 @@ look_at_session(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_sessio
 {
 	uint32_t strays = ipsec_load(&s->strays), ifindex;
 
-	if (e->sa.spec.offload_ifindex == 0) {
+	if (ipsec_session_is_lookaside(s) && ipsec_load(&s->crypto->failed)) {
+		leave(ic, e, s, "it failed");
+		e->offload.retry_ms = ic->now_ms + RETRY_MS;
+		return true;
+	}
+	if (e->sa.spec.offload_ifindex == 0 && !ipsec_session_is_lookaside(s)) {
 		ifindex = route_ifindex(ic, &e->sa.spec, s->in);
 		if (ifindex != 0 && ifindex != s->ifindex) {
 			leave(ic, e, s, "the SA's route has left it");
@@ -268,6 +316,24 @@ look_at_session(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_sessio
 	return false;
 }
 
+/* A crypto device's SA whose route has a port by now that does better. */
+static void
+improve(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_session *s)
+{
+	struct ipsec_session *better;
+
+	if (ic->now_ms < e->offload.retry_ms)
+		return;
+	if ((better = choose_port(ic, e, s->in)) == NULL) {
+		e->offload.retry_ms = ic->now_ms + RETRY_MS;
+		return;
+	}
+	ipsec_session_retire(s);
+	e->offload.strays = 0;
+	ipsec_session_publish(better);
+	ipsec_bump(ic);
+}
+
 void
 ipsec_offload_look(struct ipsec_cache *ic, struct sad_entry *e)
 {
@@ -275,13 +341,16 @@ ipsec_offload_look(struct ipsec_cache *ic, struct sad_entry *e)
 	const char *why;
 	int err;
 
-	if (s != NULL && !look_at_session(ic, e, s))
+	if (s != NULL && !look_at_session(ic, e, s)) {
+		if (ipsec_session_is_lookaside(s))
+			improve(ic, e, s);
 		return;
-	if (!ipsec_devices_any(ic) || ic->now_ms < e->offload.retry_ms)
+	}
+	if (ic->now_ms < e->offload.retry_ms)
 		return;
-	if (e->sa.spec.offload_ifindex != 0)
+	if (e->sa.spec.offload_ifindex != 0 && ipsec_devices_any(ic))
 		s = try_asked(ic, e, &err, &why);
-	else if (ic->conf.offload == IPSEC_CACHE_OFFLOAD_AUTO)
+	else if (e->sa.spec.offload_ifindex == 0 && any(ic))
 		s = choose(ic, e);
 	else
 		return;
@@ -341,36 +410,55 @@ ipsec_offload_tick(struct ipsec_cache *ic)
 	ipsec_devices_tick(ic);
 }
 
+/* Where no device was asked. */
+static const char *
+nobody(const struct ipsec_cache *ic)
+{
+	switch (ic->conf.offload) {
+	case IPSEC_CACHE_OFFLOAD_OFF:
+		return "offload is turned off";
+	case IPSEC_CACHE_OFFLOAD_EXPLICIT:
+		return "the SA asks for no device";
+	default:
+		return "no port of its route does ESP by itself";
+	}
+}
+
+static void
+say_why_not(const struct ipsec_cache *ic, const struct sad_offload *o,
+	struct ipsec_cache_backend *backend)
+{
+	const struct ipsec_device *dev = ipsec_device_find(ic, o->ifindex);
+	const char *name = dev != NULL ? dev->conf.name : "a device that has gone";
+
+	if (o->crypto != NULL)
+		name = o->crypto->conf.name;
+	if (o->missing != NULL)
+		snprintf(backend->why_not, sizeof(backend->why_not), "%s: %s", name, o->missing);
+	else
+		snprintf(backend->why_not, sizeof(backend->why_not), "%s", nobody(ic));
+}
+
 void
 ipsec_cache_sa_backend(const struct ipsec_cache *ic, const struct ipsec_cache_sa *sa,
 	struct ipsec_cache_backend *backend)
 {
+	static const char *const kinds[] = { "inline-crypto", "inline-protocol", "lookaside-crypto",
+		"lookaside-protocol" };
 	const struct sad_entry *e = sad_entry(sa);
 	const struct ipsec_session *s = session_of(e);
-	const struct ipsec_device *dev;
 
 	backend->why_not[0] = '\0';
-	if (s != NULL) {
-		snprintf(backend->name, sizeof(backend->name), "%s %s",
-			s->kind == IPSEC_SESSION_INLINE_CRYPTO ? "inline-crypto"
-							       : "inline-protocol",
-			s->dev->conf.name);
+	if (sa->rt == NULL) {
+		snprintf(backend->name, sizeof(backend->name), "none");
+		snprintf(backend->why_not, sizeof(backend->why_not), "it has no key yet");
 		return;
 	}
-	snprintf(backend->name, sizeof(backend->name), "%s",
-		sa->rt == NULL ? "none" : ipsec_rt_backend(sa->rt));
-	dev = ipsec_device_find(ic, e->offload.ifindex);
-	if (sa->rt == NULL)
-		snprintf(backend->why_not, sizeof(backend->why_not), "it has no key yet");
-	else if (e->offload.missing != NULL)
-		snprintf(backend->why_not, sizeof(backend->why_not), "%s: %s",
-			dev != NULL ? dev->conf.name : "a device that has gone",
-			e->offload.missing);
-	else if (ic->conf.offload == IPSEC_CACHE_OFFLOAD_OFF)
-		snprintf(backend->why_not, sizeof(backend->why_not), "offload is turned off");
-	else if (ic->conf.offload == IPSEC_CACHE_OFFLOAD_EXPLICIT)
-		snprintf(backend->why_not, sizeof(backend->why_not), "the SA asks for no device");
+	if (s != NULL)
+		snprintf(backend->name, sizeof(backend->name), "%s %s", kinds[s->kind],
+			s->crypto != NULL ? s->crypto->conf.name : s->dev->conf.name);
 	else
-		snprintf(backend->why_not, sizeof(backend->why_not),
-			"no port of its route does ESP by itself");
+		snprintf(backend->name, sizeof(backend->name), "%s", ipsec_rt_backend(sa->rt));
+	if (s == NULL || ipsec_session_is_lookaside(s))
+		say_why_not(ic, &e->offload, backend);
 }

@@ -5,8 +5,9 @@
 /*
  * ESP packets to addresses of ours become the packets inside them (RFC 4303, 3.4), in passes over a
  * burst: which they are, and whose; numbers looked at, while keys are fetched ahead; texts
- * decrypted one after the other, but for those that a NIC has decrypted; check values, numbers,
- * padding, inner packets. What a NIC that does ESP by itself has opened is looked at at once.
+ * decrypted one after the other, but for those that a NIC has or a crypto device will; check
+ * values, numbers, padding, inner packets. What a NIC that does ESP by itself has opened is looked
+ * at at once.
  */
 
 #include <linux/udp.h>
@@ -19,6 +20,7 @@
 
 #include "ipsec_cache/ecn.h"
 #include "ipsec_cache/inline.h"
+#include "ipsec_cache/lookaside.h"
 #include "ipsec_cache/mbuf.h"
 
 #define PAD_MAX 255
@@ -237,6 +239,23 @@ check_number(struct ipsec_cache_rt *rt, uint32_t low, uint64_t *seq)
 	return false;
 }
 
+static inline bool
+is_marked(const struct rte_mbuf *m)
+{
+	return unlikely((m->ol_flags & IPSEC_RX_FLAGS) != 0);
+}
+
+/* A device found its check value right: that passes as computed. */
+static inline void
+take_icv(struct ipsec_job *job)
+{
+	uint8_t buf[IPSEC_ICV_MAX];
+
+	if (job->rt->icv_len != 0)
+		memcpy(job->tag, packet_read(job->m, job->off + job->len, job->rt->icv_len, buf),
+			job->rt->icv_len);
+}
+
 /*
  * A job whose text a NIC has looked at, and decrypted where it is right. Its check value then
  * passes as computed. IPSEC_CACHE_ERROR_MAX: so it is.
@@ -255,9 +274,7 @@ believe(struct ipsec_job *job, uint64_t flags, uint64_t tag)
 		ipsec_add(&rt->bad_icv, 1);
 		return IPSEC_CACHE_ESP_ICV;
 	}
-	if (rt->icv_len != 0)
-		memcpy(job->tag, packet_read(job->m, job->off + job->len, rt->icv_len, job->tag),
-			rt->icv_len);
+	take_icv(job);
 	return IPSEC_CACHE_ERROR_MAX;
 }
 
@@ -300,6 +317,52 @@ prepare(struct ipsec_job *job, struct packet_vector *v, const struct esp *esp)
 	if (likely(rt->iv_len != 0))
 		memcpy(&iv, p + IPSEC_ESP_HEADER, sizeof(iv));
 	ipsec_job_nonce(job, rt, p, iv);
+	return IPSEC_CACHE_ERROR_MAX;
+}
+
+/* The packet as it came, for a crypto device that does ESP and has the window. */
+static enum ipsec_cache_error
+prepare_whole(struct ipsec_job *job, struct packet_vector *v, const struct esp *esp)
+{
+	const struct packet_view *view = &v->views[job->at];
+	struct rte_mbuf *m = v->pkts[job->at];
+
+	if (esp->end - esp->off <
+		IPSEC_ESP_HEADER + (uint32_t)job->rt->iv_len + (uint32_t)job->rt->icv_len)
+		return IPSEC_CACHE_ESP_MALFORMED;
+	if (!ipsec_mbuf_plain(m)) {
+		if ((m = ipsec_mbuf_own(m, 0, esp->off + HEAD_ROOM)) == NULL)
+			return IPSEC_CACHE_ESP_NOBUF;
+		v->pkts[job->at] = m;
+	}
+	ipsec_mbuf_cut(m, view->l3_end);
+	rte_pktmbuf_adj(m, view->l3_off);
+	job->m = m;
+	return IPSEC_CACHE_ERROR_MAX;
+}
+
+/*
+ * prepare() of job n, of an SA that a device has a session for, or had a moment ago. What is a
+ * crypto device's to open is added to *apart, with w->sessions[n].
+ */
+static enum ipsec_cache_error __rte_noinline
+prepare_apart(struct ipsec_cache_worker *w, unsigned int n, struct packet_vector *v,
+	const struct esp *esp, uint64_t *apart)
+{
+	struct ipsec_job *job = &w->jobs[n];
+	struct ipsec_session *s = atomic_load_explicit(&job->rt->session, memory_order_acquire);
+	enum ipsec_cache_error error;
+	bool theirs = s != NULL && ipsec_session_is_lookaside(s) && ipsec_lookaside_usable(w, s) &&
+		!is_marked(v->pkts[job->at]);
+
+	error = theirs && ipsec_session_is_protocol(s) ? prepare_whole(job, v, esp)
+						       : prepare(job, v, esp);
+	if (error != IPSEC_CACHE_ERROR_MAX)
+		return error;
+	if (theirs) {
+		w->sessions[n] = s;
+		*apart |= UINT64_C(1) << n;
+	}
 	return IPSEC_CACHE_ERROR_MAX;
 }
 
@@ -478,7 +541,7 @@ stray(const struct ipsec_cache_rt *rt)
 }
 
 /* Number, padding, and what is inside, of a text that is as it was sent. */
-static inline enum ipsec_cache_error
+static __rte_always_inline enum ipsec_cache_error
 finish(struct ipsec_cache_worker *w, struct ipsec_job *job)
 {
 	struct ipsec_cache_rt *rt = job->rt;
@@ -605,12 +668,6 @@ take_all_whole(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t m
 	return taken;
 }
 
-static inline bool
-is_marked(const struct rte_mbuf *m)
-{
-	return unlikely((m->ol_flags & IPSEC_RX_FLAGS) != 0);
-}
-
 /* A NIC opened it, and it is no ESP of ours: by a session that has gone, or it lies. */
 static void __rte_noinline
 drop_marked(struct ipsec_cache_worker *w, const struct packet_vector *v,
@@ -715,19 +772,20 @@ sort_out(struct ipsec_cache_worker *w, const struct packet_vector *v, uint64_t m
 }
 
 /*
- * Makes the jobs ready for their ciphers. Those that are none leave; returns how many stay; *clear:
- * those of them that are decrypted already.
+ * Makes the jobs ready for their ciphers. Those that are none leave; returns how many stay; *apart:
+ * those of them that are decrypted already, or that crypto devices are to decrypt by
+ * w->sessions[].
  */
 static unsigned int
 prepare_all(struct ipsec_cache_worker *w, struct packet_vector *v, unsigned int n,
-	const struct esp *esps, struct ipsec_cache_result *result, uint64_t *clear)
+	const struct esp *esps, struct ipsec_cache_result *result, uint64_t *apart)
 {
 	const struct ipsec_cache_rt *last = NULL;
 	enum ipsec_cache_error error;
 	unsigned int i, kept = 0;
 	uint64_t home;
 
-	*clear = 0;
+	*apart = 0;
 	for (i = 0; i < n; i++) {
 		struct ipsec_job *job = &w->jobs[kept];
 
@@ -746,15 +804,21 @@ prepare_all(struct ipsec_cache_worker *w, struct packet_vector *v, unsigned int 
 		error = IPSEC_CACHE_ESP_EXPIRED;
 		if (likely(!ipsec_rt_over(job->rt))) {
 			error = IPSEC_CACHE_ESP_ENCAP;
-			if (likely(job->rt->encap == esps[i].encap))
+			if (unlikely(job->rt->encap != esps[i].encap))
+				;
+			else if (likely((ipsec_load(&job->rt->by) & IPSEC_BY_LOOKASIDE) == 0))
 				error = prepare(job, v, &esps[i]);
+			else
+				error = prepare_apart(w, kept, v, &esps[i], apart);
 		}
 		if (unlikely(error != IPSEC_CACHE_ERROR_MAX)) {
 			ipsec_worker_fail(w, result, job->at, error);
 			continue;
 		}
-		if (is_marked(job->m))
-			*clear |= UINT64_C(1) << kept;
+		if (is_marked(job->m)) {
+			w->sessions[kept] = NULL;
+			*apart |= UINT64_C(1) << kept;
+		}
 		kept++;
 	}
 	return kept;
@@ -770,13 +834,45 @@ decrypt(struct ipsec_cache_worker *w, struct ipsec_job *job)
 		ipsec_job_chain(w, job, false);
 }
 
+/*
+ * Decrypts but those of `apart`. What crypto devices are to decrypt is put there; the others stay:
+ * returns how many.
+ */
+static unsigned int __rte_noinline
+share_out(struct ipsec_cache_worker *w, unsigned int n, uint64_t apart,
+	struct ipsec_cache_result *result)
+{
+	unsigned int i, kept = 0;
+
+	for (i = 0; i < n; i++) {
+		struct ipsec_session *s = (apart >> i & 1) != 0 ? w->sessions[i] : NULL;
+		struct ipsec_job *job = &w->jobs[i];
+
+		if ((apart >> i & 1) == 0)
+			decrypt(w, job);
+		if (s == NULL) {
+			if (kept != i)
+				w->jobs[kept] = *job;
+			kept++;
+			continue;
+		}
+		if (likely(ipsec_session_is_protocol(s) ? ipsec_lookaside_whole(w, job, s, false)
+							: ipsec_lookaside_open(w, job, s)))
+			result->pending |= UINT64_C(1) << job->at;
+		else
+			ipsec_worker_fail(w, result, job->at, IPSEC_CACHE_ESP_DEVICE_FULL);
+	}
+	ipsec_lookaside_flush(w);
+	return kept;
+}
+
 void
 ipsec_cache_open(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
 	struct ipsec_cache_result *result)
 {
 	struct esp esps[PACKET_VECTOR_MAX];
 	enum ipsec_cache_error error;
-	uint64_t marked = 0, taken = 0, clear;
+	uint64_t marked = 0, taken = 0, apart;
 	struct ipsec_job *job;
 	unsigned int i, n;
 
@@ -787,14 +883,12 @@ ipsec_cache_open(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t
 	if (unlikely((marked & IPSEC_RX_FLAGS) != 0))
 		taken = take_all_whole(w, v, mask, result);
 	n = sort_out(w, v, mask & ~taken, esps, result);
-	n = prepare_all(w, v, n, esps, result, &clear);
-	if (likely(clear == 0)) {
+	n = prepare_all(w, v, n, esps, result, &apart);
+	if (likely(apart == 0)) {
 		for (job = w->jobs; job < w->jobs + n; job++)
 			decrypt(w, job);
 	} else {
-		for (i = 0; i < n; i++)
-			if ((clear >> i & 1) == 0)
-				decrypt(w, &w->jobs[i]);
+		n = share_out(w, n, apart, result);
 	}
 	for (job = w->jobs; job < w->jobs + n; job++) {
 		if (unlikely((error = finish(w, job)) != IPSEC_CACHE_ERROR_MAX)) {
@@ -806,5 +900,53 @@ ipsec_cache_open(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t
 	}
 	if (unlikely((marked & IPSEC_RX_FLAGS) != 0))
 		drop_marked(w, v, result);
-	result->done = mask & ~(result->drop | result->hand_over | result->not_ours);
+	result->done =
+		mask & ~(result->drop | result->hand_over | result->not_ours | result->pending);
+}
+
+/* --- what crypto devices have opened --- */
+
+/* The packet that came out, behind room for an Ethernet header. */
+static enum ipsec_cache_error
+finish_whole(struct ipsec_cache_worker *w, struct ipsec_job *job)
+{
+	struct inner in;
+
+	if (ipsec_rt_over(job->rt))
+		return IPSEC_CACHE_ESP_EXPIRED;
+	if (job->m->data_len < IPSEC_IPV4_HEADER)
+		return IPSEC_CACHE_ESP_INNER;
+	in.len = job->m->pkt_len;
+	in.proto = *rte_pktmbuf_mtod(job->m, uint8_t *) >> 4 == 4 ? IPPROTO_IPIP : IPPROTO_IPV6;
+	if (rte_pktmbuf_prepend(job->m, RTE_ETHER_HDR_LEN) == NULL)
+		return IPSEC_CACHE_ESP_NOBUF;
+	job->off = RTE_ETHER_HDR_LEN;
+	count_whole(w, job->rt, in.len);
+	return unwrap(w, job, &in, false);
+}
+
+enum ipsec_cache_error
+ipsec_open_finish(struct ipsec_cache_worker *w, const struct ipsec_slot *slot)
+{
+	struct ipsec_job *job = &w->jobs[0];
+
+	job->rt = slot->rt;
+	job->m = slot->m;
+	if (unlikely(ipsec_session_is_protocol(slot->session)))
+		return finish_whole(w, job);
+	job->off = slot->off;
+	job->len = slot->len;
+	job->seq = slot->seq;
+	job->outer_tos = slot->outer_tos;
+	job->moved = slot->moved;
+	job->sport = slot->sport;
+	job->saddr[0] = slot->saddr[0];
+	job->saddr[1] = slot->saddr[1];
+	job->text = NULL;
+	if (likely(job->m->nb_segs == 1)) {
+		job->text = rte_pktmbuf_mtod_offset(job->m, uint8_t *, job->off);
+		job->icv = job->text + job->len;
+	}
+	take_icv(job);
+	return finish(w, job);
 }

@@ -51,6 +51,7 @@
 /* Who may have opened its packets before they come here. */
 #define IPSEC_BY_INLINE 0x01 /* a NIC; and they are still ESP: since then it stays */
 #define IPSEC_BY_PROTOCOL 0x02 /* a NIC, which has the window now */
+#define IPSEC_BY_LOOKASIDE 0x04 /* nobody; but a crypto device will */
 
 struct ipsec_cache_rt {
 	/* Line 0: out. Written by the control thread: `expired`, `limited`, `by`. */
@@ -100,6 +101,7 @@ struct ipsec_cache_rt {
 	size_t size;
 	_Atomic uint32_t bad_old, bad_seen, bad_icv; /* x->stats of Linux */
 	uint32_t pcpu;
+	uint32_t held; /* sessions of crypto devices that may have packets of it; control thread */
 	uint64_t saddr[2]; /* the peer, and its port where packets come in UDP */
 	__be16 sport;
 	/* A valid packet's source that was another (NAT-T); odd while it is being written. */

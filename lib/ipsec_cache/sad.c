@@ -19,6 +19,7 @@
 #include <rte_random.h>
 
 #include "ipsec_cache/offload.h"
+#include "ipsec_cache/rt.h"
 #include "ipsec_cache/sad.h"
 #include "ipsec_cache/selector.h"
 #include "ipsec_cache/vault.h"
@@ -101,13 +102,42 @@ entry_free(struct sad_entry *e)
 {
 	if (e->sa.rt != NULL)
 		ipsec_rt_free(e->sa.rt);
-	ipsec_vault_free(e->vault, e, sizeof(*e));
+	ipsec_vault_free(e->ic->vault, e, sizeof(*e));
+}
+
+/* Packets may be inside a crypto device, and will be gone on with by the SA (lookaside.h). */
+static bool
+is_held(const struct sad_entry *e)
+{
+	return e->sa.rt != NULL && e->sa.rt->held != 0;
 }
 
 static void
 entry_free_deferred(struct rcu_head *head)
 {
-	entry_free(RTE_PTR_SUB(head, offsetof(struct sad_entry, rcu)));
+	struct sad_entry *e = RTE_PTR_SUB(head, offsetof(struct sad_entry, rcu));
+
+	if (!is_held(e)) {
+		entry_free(e);
+		return;
+	}
+	e->next = e->ic->sad->held;
+	e->ic->sad->held = e;
+}
+
+void
+sad_free_held(struct ipsec_cache *ic)
+{
+	struct sad_entry **at = &ic->sad->held, *e;
+
+	while ((e = *at) != NULL) {
+		if (is_held(e)) {
+			at = &e->next;
+			continue;
+		}
+		*at = e->next;
+		entry_free(e);
+	}
 }
 
 void
@@ -121,6 +151,7 @@ ipsec_sad_destroy(struct ipsec_cache *ic)
 		RB_REMOVE(sad_tree, &ic->sad->order, e);
 		entry_free(e);
 	}
+	sad_free_held(ic);
 	ipsec_links_destroy(&ic->sad->by_id);
 	ipsec_links_destroy(&ic->sad->by_peer);
 	free(ic->sad);
@@ -357,7 +388,7 @@ entry_create(
 		*why = "There is no memory for another SA";
 		return NULL;
 	}
-	e->vault = ic->vault;
+	e->ic = ic;
 	e->sa.spec = *spec;
 	normalize(&e->sa.spec.info);
 	e->sa.serial = ++ic->next_serial;

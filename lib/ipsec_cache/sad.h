@@ -25,11 +25,14 @@
  * none. offload.c's. */
 struct sad_offload {
 	const char *missing;
-	uint32_t ifindex;
+	const struct ipsec_crypto *crypto; /* the device is this one */
+	uint32_t ifindex; /* else a port */
 	uint64_t retry_ms; /* not before that */
 	uint32_t strays; /* of its session, when it was looked at last */
 	uint32_t esn_high; /* what its session was told last */
 };
+
+struct ipsec_crypto;
 
 struct sad_entry {
 	struct ipsec_cache_sa sa;
@@ -47,7 +50,8 @@ struct sad_entry {
 	__be16 moved_sport;
 	uint64_t ae_oseq, ae_seq, ae_ms; /* what EVENT_AE told last, and when */
 	struct sad_offload offload;
-	struct ipsec_vault *vault; /* whose memory this is */
+	struct ipsec_cache *ic;
+	struct sad_entry *next; /* of those that wait for crypto devices to let go of them */
 	struct rcu_head rcu;
 };
 RB_HEAD(sad_tree, sad_entry);
@@ -64,6 +68,7 @@ struct ipsec_sad {
 	unsigned int n, n_larval;
 	uint64_t cursor; /* serial of the last one whose lifetime was looked at */
 	uint64_t checked_ms; /* of the last look */
+	struct sad_entry *held; /* their grace period is over, and crypto devices have packets */
 	unsigned int round; /* SAs when this round of looks began */
 };
 
@@ -85,6 +90,9 @@ struct sad_entry *sad_find_larval(struct ipsec_cache *ic, const struct ipsec_cac
  */
 struct sad_entry *sad_add_larval(
 	struct ipsec_cache *ic, const struct ipsec_cache_sa_spec *spec, int *err, const char **why);
+
+/* Frees removed SAs that crypto devices have let go of. */
+void sad_free_held(struct ipsec_cache *ic);
 
 /* sad_check.c: 0, or -errno with a sentence. */
 int

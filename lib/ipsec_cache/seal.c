@@ -5,8 +5,8 @@
 /*
  * Packets that are to be protected become ESP packets (RFC 4303, 3.3), in passes over a burst:
  * numbers; headers and trailers, while keys are fetched ahead; texts, encrypted one after the
- * other, or left to the NIC that they leave by. A NIC that does ESP itself gets the packets as they
- * are.
+ * other, left to the NIC that they leave by, or put into a crypto device. What does ESP itself gets
+ * the packets as they are.
  */
 
 #include <netinet/in.h>
@@ -19,12 +19,16 @@
 #include <rte_udp.h>
 
 #include "ipsec_cache/inline.h"
+#include "ipsec_cache/lookaside.h"
 #include "ipsec_cache/mbuf.h"
 
 #define IPV4_DF 0x40 /* of the header's seventh byte */
 #define FLOW_LABEL RTE_BE32(0x000fffff)
 #define TRAILER_MIN 2 /* number of padding bytes, next header */
 #define TRAILER_STORE 8 /* a trailer with up to 3 bytes of padding is written at once */
+#define WHOLE_TAIL \
+	32 /* bytes behind a packet for a trailer and check value that a device makes \
+	    */
 #define HEAD_MIN 64 /* bytes behind the frame's L2 header that are looked at: an IP header */
 /* What a NIC was to do, or did, with the frame this was. */
 #define SETTLED_FLAGS \
@@ -296,7 +300,7 @@ run_end(struct run *run, uint32_t seconds)
 		return;
 	if (likely((run->rt->flags & IPSEC_RT_SHARED) == 0))
 		ipsec_store(&run->rt->oseq, run->seq);
-	if (unlikely(run->session != NULL) && run->session->kind == IPSEC_SESSION_INLINE_PROTOCOL)
+	if (unlikely(run->session != NULL) && ipsec_session_is_protocol(run->session))
 		ipsec_store(&run->session->reached, run->seq);
 	ipsec_rt_count(run->rt, run->packets, run->bytes, seconds);
 }
@@ -310,10 +314,13 @@ run_begin(struct ipsec_cache_worker *w, struct run *run, uint64_t mask, unsigned
 	run->rt = rt;
 	run->session = decisions[i]->session;
 	run->packets = run->bytes = 0;
+	if (unlikely(run->session != NULL) && ipsec_session_is_lookaside(run->session) &&
+		!ipsec_lookaside_usable(w, run->session))
+		run->session = NULL;
 	if (likely((rt->flags & IPSEC_RT_SHARED) == 0)) {
 		run->home = ipsec_worker_claim(w, rt);
 		if (unlikely(run->session != NULL) && run->home == w->home &&
-			run->session->kind == IPSEC_SESSION_INLINE_PROTOCOL &&
+			ipsec_session_is_protocol(run->session) &&
 			!ipsec_inline_numbers(rt, run->session))
 			run->session = NULL;
 		run->seq = ipsec_load(&rt->oseq);
@@ -385,7 +392,7 @@ moved(uint16_t off, uint16_t from, int by)
 }
 
 /* The inner packet behind 14 bytes for an Ethernet header, for a NIC that does ESP by itself. */
-static enum ipsec_cache_error __rte_noinline
+static enum ipsec_cache_error
 give_whole(struct ipsec_cache_worker *w, const struct run *run, struct packet_vector *v,
 	unsigned int i)
 {
@@ -427,16 +434,62 @@ give_whole(struct ipsec_cache_worker *w, const struct run *run, struct packet_ve
 		: IPSEC_CACHE_ESP_DEVICE;
 }
 
+/* The inner packet by itself, for a crypto device that does ESP. */
+static enum ipsec_cache_error
+put_whole(struct ipsec_cache_worker *w, const struct run *run, struct packet_vector *v,
+	unsigned int i, struct ipsec_cache_result *result)
+{
+	const struct packet_view *view = &v->views[i];
+	struct ipsec_job job = { .rt = run->rt, .m = v->pkts[i] };
+	uint32_t room = IPSEC_HEADER_ROOM + RTE_ETHER_HDR_LEN;
+
+	if (!ipsec_mbuf_plain(job.m) || rte_pktmbuf_headroom(job.m) + view->l3_off < room) {
+		if ((job.m = ipsec_mbuf_own(job.m, room, view->l3_off + HEAD_MIN)) == NULL)
+			return IPSEC_CACHE_ESP_NOBUF;
+		v->pkts[i] = job.m;
+	}
+	ipsec_mbuf_cut(job.m, view->l3_end);
+	if (!ipsec_mbuf_tail(job.m, WHOLE_TAIL))
+		return IPSEC_CACHE_ESP_NOBUF;
+	rte_pktmbuf_adj(job.m, view->l3_off);
+	job.m->packet_type = 0;
+	job.m->tx_offload = 0;
+	job.m->ol_flags &= ~(uint64_t)SETTLED_FLAGS;
+	ipsec_set_mark(w, run->rt, job.m);
+	if (!ipsec_lookaside_whole(w, &job, run->session, true))
+		return IPSEC_CACHE_ESP_DEVICE_FULL;
+	result->pending |= UINT64_C(1) << i;
+	return IPSEC_CACHE_ERROR_MAX;
+}
+
+/* What does ESP by itself gets the packet as it is. */
+static void __rte_noinline
+leave_whole(struct ipsec_cache_worker *w, struct run *run, struct packet_vector *v, unsigned int i,
+	struct ipsec_cache_result *result)
+{
+	uint32_t len = v->views[i].l3_end - v->views[i].l3_off;
+	enum ipsec_cache_error error;
+
+	error = ipsec_session_is_lookaside(run->session) ? put_whole(w, run, v, i, result)
+							 : give_whole(w, run, v, i);
+	if (error == IPSEC_CACHE_ERROR_MAX)
+		return;
+	/* the device knows of no such packet */
+	run->seq--;
+	run->packets--;
+	run->bytes -= len;
+	ipsec_worker_fail(w, result, i, error);
+}
+
 /*
  * Gives each packet its number, in order of position (D11, D12), and the shape of ESP. Returns how
- * many jobs that is for the cipher; *theirs: those of them that a NIC encrypts.
+ * many jobs that is for the cipher; *theirs: those of them that a device encrypts.
  */
 static unsigned int
 shape(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
 	const struct ipsec_cache_decision *const *decisions, struct ipsec_cache_result *result,
 	uint64_t *theirs)
 {
-	enum ipsec_cache_error error;
 	const struct ipsec_session *last = NULL;
 	struct run run = { 0 };
 	unsigned int i, n = 0;
@@ -467,15 +520,8 @@ shape(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
 		run.packets++;
 		run.bytes += len;
 		if (unlikely(run.session != NULL)) {
-			if (run.session->kind == IPSEC_SESSION_INLINE_PROTOCOL) {
-				error = give_whole(w, &run, v, i);
-				if (error == IPSEC_CACHE_ERROR_MAX)
-					continue;
-				/* the NIC knows of no such packet */
-				run.seq--;
-				run.packets--;
-				run.bytes -= len;
-				ipsec_worker_fail(w, result, i, error);
+			if (ipsec_session_is_protocol(run.session)) {
+				leave_whole(w, &run, v, i, result);
 				continue;
 			}
 			w->sessions[n] = run.session;
@@ -508,6 +554,17 @@ encrypt(struct ipsec_cache_worker *w, struct ipsec_job *job)
 		finish_udp6(job->m);
 }
 
+/* A crypto device encrypts it, or it has no place for it. */
+static void
+put(struct ipsec_cache_worker *w, const struct ipsec_job *job, struct ipsec_session *s,
+	struct ipsec_cache_result *result)
+{
+	if (likely(ipsec_lookaside_seal(w, job, s)))
+		result->pending |= UINT64_C(1) << job->at;
+	else
+		ipsec_worker_fail(w, result, job->at, IPSEC_CACHE_ESP_DEVICE_FULL);
+}
+
 /* The NIC encrypts it; if its driver does not take it, the CPU. */
 static inline void
 give(struct ipsec_cache_worker *w, struct ipsec_job *job, const struct ipsec_session *s)
@@ -523,13 +580,30 @@ give(struct ipsec_cache_worker *w, struct ipsec_job *job, const struct ipsec_ses
 	encrypt(w, job);
 }
 
+/* Those of `theirs` are a device's. */
+static void __rte_noinline
+share_out(struct ipsec_cache_worker *w, unsigned int n, uint64_t theirs,
+	struct ipsec_cache_result *result)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		if ((theirs >> i & 1) == 0)
+			encrypt(w, &w->jobs[i]);
+		else if (ipsec_session_is_lookaside(w->sessions[i]))
+			put(w, &w->jobs[i], w->sessions[i], result);
+		else
+			give(w, &w->jobs[i], w->sessions[i]);
+	}
+}
+
 void
 ipsec_cache_seal(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
 	const struct ipsec_cache_decision *const *decisions, struct ipsec_cache_result *result)
 {
 	struct ipsec_job *job;
 	uint64_t theirs;
-	unsigned int i, n;
+	unsigned int n;
 
 	result->drop = result->hand_over = result->not_ours = result->pending = 0;
 	packet_vector_parse(v);
@@ -538,15 +612,57 @@ ipsec_cache_seal(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t
 		for (job = w->jobs; job < w->jobs + n; job++)
 			encrypt(w, job);
 	} else {
-		for (i = 0; i < n; i++) {
-			if ((theirs >> i & 1) != 0)
-				give(w, &w->jobs[i], w->sessions[i]);
-			else
-				encrypt(w, &w->jobs[i]);
-		}
+		share_out(w, n, theirs, result);
 	}
-	result->done = mask & ~(result->drop | result->hand_over);
+	if (unlikely(result->pending != 0))
+		ipsec_lookaside_flush(w);
+	result->done = mask & ~(result->drop | result->hand_over | result->pending);
 }
+
+/* --- what crypto devices have done --- */
+
+/* The outer packet that a device made: it is ESP of that SA, and not what was put in. */
+static bool
+is_sealed(const struct ipsec_cache_rt *rt, const struct rte_mbuf *m)
+{
+	bool v4 = rt->family == AF_INET;
+	uint32_t esp = rt->header_len - (uint32_t)(IPSEC_ESP_HEADER + rt->iv_len);
+	const uint8_t *ip = rte_pktmbuf_mtod(m, const uint8_t *);
+	uint8_t proto = (rt->flags & IPSEC_RT_UDP) != 0 ? IPPROTO_UDP : IPPROTO_ESP;
+
+	return m->data_len >= rt->header_len && ip[0] >> 4 == (v4 ? 4 : 6) &&
+		ip[v4 ? 9 : 6] == proto &&
+		memcmp(ip + (v4 ? 16 : 24), rt->daddr, v4 ? 4 : 16) == 0 &&
+		memcmp(ip + esp, &rt->spi, sizeof(rt->spi)) == 0;
+}
+
+static enum ipsec_cache_error
+finish_whole(const struct ipsec_slot *slot)
+{
+	uint16_t type = slot->rt->family == AF_INET ? RTE_BE16(RTE_ETHER_TYPE_IPV4)
+						    : RTE_BE16(RTE_ETHER_TYPE_IPV6);
+	char *ether;
+
+	if (!is_sealed(slot->rt, slot->m))
+		return IPSEC_CACHE_ESP_DEVICE;
+	if ((ether = rte_pktmbuf_prepend(slot->m, RTE_ETHER_HDR_LEN)) == NULL)
+		return IPSEC_CACHE_ESP_NOBUF;
+	memcpy(ether + RTE_ETHER_HDR_LEN - 2, &type, sizeof(type));
+	return IPSEC_CACHE_ERROR_MAX;
+}
+
+enum ipsec_cache_error
+ipsec_seal_finish(struct ipsec_cache_worker *w, const struct ipsec_slot *slot)
+{
+	RTE_SET_USED(w);
+	if (unlikely(ipsec_session_is_protocol(slot->session)))
+		return finish_whole(slot);
+	if (unlikely((slot->rt->flags & IPSEC_RT_UDP) != 0 && slot->rt->family == AF_INET6))
+		finish_udp6(slot->m);
+	return IPSEC_CACHE_ERROR_MAX;
+}
+
+/* --- what was sealed for a NIC that it does not leave by --- */
 
 /* The job that a frame was when it was given to a NIC. False: nobody's SA, or another frame. */
 static bool

@@ -111,16 +111,6 @@ ipsec_cache_home(struct ipsec_cache_worker *w, const struct ipsec_cache_decision
 	return (uint32_t)ipsec_worker_claim(w, d->rt);
 }
 
-/* No device does ESP yet: nothing is ever under way. */
-unsigned int
-ipsec_cache_poll(struct ipsec_cache_worker *w, struct ipsec_cache_done *done, unsigned int max)
-{
-	RTE_SET_USED(w);
-	RTE_SET_USED(done);
-	RTE_SET_USED(max);
-	return 0;
-}
-
 void
 ipsec_workers_stats(const struct ipsec_cache *ic, struct ipsec_cache_stats *stats)
 {

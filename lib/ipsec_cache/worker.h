@@ -39,6 +39,8 @@ struct ipsec_job {
 } __rte_cache_aligned;
 static_assert(offsetof(struct ipsec_job, seq) == 64, "a cipher's call reads one line of a job");
 
+struct ipsec_lane;
+
 struct ipsec_cache_worker {
 	struct ipsec_cache *ic;
 	unsigned int id;
@@ -53,6 +55,9 @@ struct ipsec_cache_worker {
 
 	uint16_t ip_id; /* of outer IPv4 headers */
 	uint32_t random; /* xorshift */
+
+	struct ipsec_lane *lanes; /* to crypto devices that it used */
+	uint32_t n_inside, n_lost; /* packets in all of them; lookaside.c */
 
 	/* Written by this lcore, read by the control thread. */
 	_Atomic uint64_t hits __rte_cache_aligned;

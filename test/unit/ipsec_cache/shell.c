@@ -14,7 +14,8 @@
  *
  * With --backend=inline-crypto or inline-protocol frames go out and come in by a NIC that does so
  * for every SA that it can; what is said of them is what is on the wire. (With `share` they come in
- * otherwise: what a NIC writes to is its own.)
+ * otherwise: what a NIC writes to is its own.) With lookaside-crypto or lookaside-protocol a crypto
+ * device does so, and is waited for.
  *
  * Words of an SA: icv (bits) null esn window sport dport flags xflags oseq seq tfc packets bytes.
  * Of a frame: cut (it comes in segments of that many bytes), share (somebody else holds it too, and
@@ -25,7 +26,9 @@
 #include <inttypes.h>
 
 #include "card.h"
+#include "crypto.h"
 #include "ipsec_cache/device.h"
+#include "ipsec_cache/lookaside.h"
 
 #define LINE_MAX_LEN 200000
 #define SAS_MAX 4096
@@ -33,7 +36,8 @@
 static struct world world;
 static struct rte_mempool *pool;
 static struct card card;
-static bool with_card;
+static bool with_card, with_crypto;
+static uint64_t came_back[2]; /* of those, opened and sealed */
 static enum ipsec_session_kind kind;
 /* An SA of a test both seals and opens: its other session, by the order of SAs. */
 static struct {
@@ -95,9 +99,16 @@ add_session(struct ipsec_cache_rt *rt, uint64_t oseq)
 {
 	const char *missing;
 
+	struct ipsec_session *s = NULL;
+	struct ipsec_crypto *dev;
+
+	if (with_card)
+		s = ipsec_session_create(world.ic, ipsec_device_find(world.ic, CARD_IFINDEX), rt,
+			kind, false, oseq, &missing);
+	for (unsigned int i = 0; s == NULL && (dev = ipsec_lookaside_dev(world.ic, i)) != NULL; i++)
+		s = ipsec_lookaside_session(world.ic, dev, rt, kind, false, oseq, &missing);
 	outs[n_outs].rt = rt;
-	outs[n_outs++].out = ipsec_session_create(world.ic,
-		ipsec_device_find(world.ic, CARD_IFINDEX), rt, kind, false, oseq, &missing);
+	outs[n_outs++].out = s;
 }
 
 static struct ipsec_session *
@@ -140,7 +151,7 @@ do_sa(const char *line)
 		printf("refused %s\n", why);
 		return;
 	}
-	if (with_card)
+	if (with_card || with_crypto)
 		add_session(sa_of(line), spec.oseq);
 	printf("ok\n");
 }
@@ -211,6 +222,25 @@ print_done(struct rte_mbuf **m, const struct packet_view *view)
 		printf("the NIC sent nothing\n");
 }
 
+/* Until a crypto device gives the packet back. */
+static void
+wait_for(struct ipsec_cache_worker *w, struct rte_mbuf **m, struct packet_view *view,
+	struct ipsec_cache_result *result)
+{
+	struct ipsec_cache_done done;
+
+	while (ipsec_cache_poll(w, &done, 1) == 0)
+		;
+	result->pending = 0;
+	result->drop = done.failed;
+	result->done = !done.failed;
+	result->error[0] = done.error;
+	*m = done.m;
+	came_back[done.sealed] += !done.failed;
+	if (!done.failed)
+		packet_view_parse(done.m, view);
+}
+
 static void
 do_packet(const char *line, bool seal)
 {
@@ -249,6 +279,8 @@ do_packet(const char *line, bool seal)
 	} else {
 		ipsec_cache_open(w, &v, 1, &result);
 	}
+	if (result.pending == 1)
+		wait_for(w, &m, &view, &result);
 	if (other != NULL && memcmp(before, rte_pktmbuf_read(other, 0, len, after), len) != 0)
 		printf("written through\n");
 	else if (result.done == 1)
@@ -278,14 +310,36 @@ static void
 do_backends(void)
 {
 	printf("sealed %" PRIu64 " opened %" PRIu64 " lost %" PRIu64 "\n",
-		with_card ? CARD_STAT(&card, tx_protected) : 0,
-		with_card ? CARD_STAT(&card, rx_decrypted) : 0,
+		with_card ? CARD_STAT(&card, tx_protected) : came_back[true],
+		with_card ? CARD_STAT(&card, rx_decrypted) : came_back[false],
 		with_card ? CARD_STAT(&card, tx_lost) + CARD_STAT(&card, tx_lens) : 0);
+}
+
+/* The drivers that do AES-GCM and NULL; or one that does ESP, with both. */
+static void
+set_lookaside(bool protocol)
+{
+	struct ipsec_cache_crypto crypto = { .n_queue_pairs = 1, .name = "crypto_null0" };
+
+	with_crypto = true;
+	world.loop = true;
+	kind = protocol ? IPSEC_SESSION_LOOKASIDE_PROTOCOL : IPSEC_SESSION_LOOKASIDE_CRYPTO;
+	if (!protocol)
+		test_crypto_add(world.ic, "crypto_aesni_gcm0", 1);
+	if (!test_crypto_make(crypto.name, &crypto.dev_id) ||
+		(protocol && nic_crypto_attach(crypto.dev_id, "protocol") != 0) ||
+		!test_crypto_start(crypto.dev_id, 1) ||
+		ipsec_cache_crypto_add(world.ic, &crypto) != 0)
+		exit(1);
 }
 
 static void
 set_backend(const char *name)
 {
+	if (strncmp(name, "lookaside-", 10) == 0) {
+		set_lookaside(strcmp(name + 10, "protocol") == 0);
+		return;
+	}
 	with_card = true;
 	if (strcmp(name, "inline-crypto") == 0) {
 		kind = IPSEC_SESSION_INLINE_CRYPTO;
@@ -333,9 +387,10 @@ main(int argc, char **argv)
 		fprintf(stderr, "an mbuf is missing\n");
 		return 1;
 	}
-	for (unsigned int i = 0; i < n_outs; i++)
+	for (unsigned int i = 0; i < n_outs && with_card; i++)
 		if (outs[i].out != NULL)
 			ipsec_session_cancel(outs[i].out);
+	test_crypto_stop();
 	world_destroy(&world);
 	return 0;
 }
