@@ -13,6 +13,7 @@
 
 #include "app.h"
 #include "control.h"
+#include "crypto.h"
 #include "forward/forward.h"
 #include "forward/ip.h"
 #include "prompt/prompt.h"
@@ -128,8 +129,8 @@ app_open(struct app *a)
 {
 	a->mode = forward_find(a->opt.forward_mode);
 	if (rcu_start(a) != 0 || metadata_register(a) != 0 || workers_create(a) != 0 ||
-		tables_create(a) != 0 || ip_create(a) != 0 || netlink_start(a) != 0 ||
-		ports_open(a) != 0 || control_start(a) != 0)
+		tables_create(a) != 0 || ip_create(a) != 0 || crypto_open(a) != 0 ||
+		netlink_start(a) != 0 || ports_open(a) != 0 || control_start(a) != 0)
 		return -1;
 	return 0;
 }
@@ -162,7 +163,9 @@ app_close(struct app *a)
 	netlink_server_destroy(a->netlink);
 	a->netlink = NULL;
 	ports_close(a);
+	crypto_stop(a);
 	ip_destroy(a);
+	crypto_close(a);
 	workers_destroy(a);
 	classifier_destroy(a->classifier);
 	action_table_destroy(a->actions);

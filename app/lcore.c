@@ -387,6 +387,31 @@ drain_all(struct app *a)
 		each_queue(a, sched_nolock_flush);
 }
 
+/* No worker runs: what crypto devices have comes back to the control thread, which goes on for
+ * them.
+ */
+static bool
+turn_for(struct worker *w)
+{
+	if (w->n_streams == 0 || w->mode->busy == NULL || !w->mode->busy(w))
+		return false;
+	w->mode->turn(w);
+	return true;
+}
+
+static void
+turn_all(struct app *a)
+{
+	uint64_t end = rte_get_timer_cycles() + rte_get_timer_hz() * DRAIN_MS / 1000;
+	bool busy;
+
+	do {
+		busy = false;
+		for (unsigned int i = 0; i < a->n_workers; i++)
+			busy |= turn_for(&a->workers[i]);
+	} while (busy && rte_get_timer_cycles() < end);
+}
+
 bool
 forwarding_pause(struct app *a)
 {
@@ -401,6 +426,7 @@ forwarding_pause(struct app *a)
 	}
 	a->forwarding = false;
 	each_queue(a, queue_share);
+	turn_all(a);
 	return true;
 }
 

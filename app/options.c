@@ -445,6 +445,15 @@ set_ipsec_offload(struct options *opt, const char *arg)
 }
 
 static const char *
+set_crypto(struct options *opt, const char *arg)
+{
+	if (strcmp(arg, "cpu") != 0 && strcmp(arg, "lookaside") != 0)
+		return "is neither cpu nor lookaside";
+	opt->crypto_lookaside = strcmp(arg, "lookaside") == 0;
+	return NULL;
+}
+
+static const char *
 set_idle_exit(struct options *opt, const char *arg)
 {
 	return number(arg, 1, 1000 * 3600, &opt->idle_exit);
@@ -499,6 +508,8 @@ static const struct option_def defs[] = {
 	{ "ipsec-offload", "auto|explicit|off", 0, "auto",
 		"leave ESP to NICs: all they can do, what SAs ask for, nothing",
 		set_ipsec_offload },
+	{ "crypto", "cpu|lookaside", 0, "cpu",
+		"what encrypts that no port does: the CPU, or EAL's crypto devices", set_crypto },
 	{ "ctl", "PATH", 0, "RUNTIME_DIR/millrace.sock", "the control socket", set_ctl },
 	{ "ctl-group", "GROUP", 0, NULL, "let a group use the control socket", set_ctl_group },
 	{ "idle-exit", "MS", 0, NULL, "leave when nothing came for MS milliseconds",

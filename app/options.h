@@ -66,6 +66,7 @@ struct options {
 	unsigned int ipsec_cache; /* decisions cached a worker; 0: none */
 	bool ipsec_share_numbers;
 	enum ipsec_cache_offload ipsec_offload;
+	bool crypto_lookaside;
 	const char *ctl; /* NULL: <runtime dir>/millrace.sock */
 	gid_t ctl_group; /* (gid_t)-1: none */
 	unsigned int idle_exit; /* ms; 0: never */

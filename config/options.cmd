@@ -41,6 +41,7 @@
 # IPsec in mode ip
 #   --ipsec-cache=16384
 #   --ipsec-numbers=home
+#   --crypto=cpu
 #   --ipsec-offload=auto
 #
 # memory

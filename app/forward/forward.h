@@ -10,6 +10,7 @@
  * each, registered by constructor under testpmd's name.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
@@ -30,6 +31,9 @@ struct forward_mode {
 	unsigned int (*generate)(struct worker *worker, struct stream *stream);
 	/* Once a loop of each worker, beside the polling. NULL: nothing to do. */
 	void (*turn)(struct worker *worker);
+	/* Packets of the worker's are under way, and turn() goes on with them. NULL: never. While
+	 * it does not run the control thread may ask, and call turn() for it. */
+	bool (*busy)(const struct worker *worker);
 	STAILQ_ENTRY(forward_mode) next;
 };
 

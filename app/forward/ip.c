@@ -621,7 +621,7 @@ ip_turn(struct worker *worker)
 	struct ip_reply replies[REPLIES_BURST];
 	unsigned int n;
 
-	if (unlikely(ipsec_cache_active(worker->app->ipsec)))
+	if (unlikely(ipsec_cache_busy(worker->ipsec)))
 		ip_esp_poll(worker);
 	if (likely(rte_ring_empty(ring)))
 		return;
@@ -634,10 +634,17 @@ ip_turn(struct worker *worker)
 	}
 }
 
+static bool
+ip_busy(const struct worker *worker)
+{
+	return ipsec_cache_busy(worker->ipsec);
+}
+
 static struct forward_mode ip = {
 	.name = "ip",
 	.help = "routes IP packets that are addressed to the port",
 	.forward = ip_forward,
 	.turn = ip_turn,
+	.busy = ip_busy,
 };
 FORWARD_REGISTER(ip);

@@ -357,43 +357,76 @@ ip_esp_handed(struct worker *worker, const struct ip_reply *replies, unsigned in
 	return vector.n;
 }
 
-/* One packet that a device had. */
+/* What a device failed at, or lost. */
 static void
-go_on(struct worker *worker, const struct ipsec_cache_done *done)
+fail(struct worker *worker, const struct ipsec_cache_done *done)
 {
+	enum drop_reason reason = (enum drop_reason)(DROP_ESP_NO_SA + done->error);
 	struct rte_mbuf *m = done->m;
-	struct packet_view view;
-	struct packet_vector one = { .pkts = &m, .views = &view, .n = 1 };
-	const struct port *port = port_get(worker->app, m->port);
+
+	if (m != NULL)
+		drop(&worker->drops, reason, &m, 1);
+	else
+		drop_count(&worker->drops, reason, 1, 0);
+}
+
+/* n packets that a device sealed, or that came in by one port and it opened. */
+static void
+go_on(struct worker *worker, const struct ipsec_cache_done *done, unsigned int n)
+{
+	struct rte_mbuf *pkts[POLL_BURST];
+	struct packet_view views[POLL_BURST];
+	struct ipsec_cache_rt *by[POLL_BURST];
+	struct packet_vector vector = { .pkts = pkts, .views = views, .n = (uint16_t)n };
+	const struct port *port = port_get(worker->app, done->m->port);
 	struct burst b;
 
-	burst_begin(&b, worker, m->port, &one);
-	packet_vector_parse(&one);
-	if (done->failed) {
-		drop_for(&b, 0, done->error);
-	} else if (done->sealed) {
-		send_sealed(&b, done->hop, 0);
-	} else if (port == NULL) {
-		drop(&worker->drops, DROP_NO_PORT, &m, 1);
-		return;
-	} else {
-		struct ipsec_cache_rt *by = done->rt;
-
-		check_inner(&b, 0);
-		if ((b.v4 | b.v6) != 0)
-			ask_policy(&b, &one, &by, port->ifindex);
+	for (unsigned int i = 0; i < n; i++) {
+		pkts[i] = done[i].m;
+		by[i] = done[i].rt;
 	}
-	ip_burst_finish(&b, &one);
+	if (!done->sealed && port == NULL) {
+		drop(&worker->drops, DROP_NO_PORT, pkts, n);
+		return;
+	}
+	burst_begin(&b, worker, done->m->port, &vector);
+	packet_vector_parse(&vector);
+	if (done->sealed) {
+		for (unsigned int i = 0; i < n; i++)
+			send_sealed(&b, done[i].hop, i);
+	} else {
+		for (unsigned int i = 0; i < n; i++)
+			check_inner(&b, i);
+		if ((b.v4 | b.v6) != 0)
+			ask_policy(&b, &vector, by, port->ifindex);
+	}
+	ip_burst_finish(&b, &vector);
+}
+
+static inline bool
+goes_with(const struct ipsec_cache_done *a, const struct ipsec_cache_done *b)
+{
+	return !b->failed && a->sealed == b->sealed && a->m->port == b->m->port;
 }
 
 void
 ip_esp_poll(struct worker *worker)
 {
 	struct ipsec_cache_done done[POLL_BURST];
-	unsigned int n;
+	unsigned int n, i, k;
 
-	ipsec_cache_begin(worker->ipsec);
-	n = ipsec_cache_poll(worker->ipsec, done, POLL_BURST);
-	for (unsigned int i = 0; i < n; i++)
-		go_on(worker, &done[i]);
+	do {
+		ipsec_cache_begin(worker->ipsec);
+		n = ipsec_cache_poll(worker->ipsec, done, POLL_BURST);
+		for (i = 0; i < n; i = k) {
+			k = i + 1;
+			if (unlikely(done[i].failed)) {
+				fail(worker, &done[i]);
+				continue;
+			}
+			while (k < n && goes_with(&done[i], &done[k]))
+				k++;
+			go_on(worker, &done[i], k - i);
+		}
+	} while (n == POLL_BURST);
 }
