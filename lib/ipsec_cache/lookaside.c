@@ -93,7 +93,9 @@ fill_text(struct rte_crypto_op *op, struct ipsec_slot *slot, const struct ipsec_
 		return;
 	}
 	memcpy(slot->iv, job->nonce, sizeof(job->nonce));
-	memcpy(slot->aad, job->aad, job->aad_len);
+	/* at once: with 8 bytes, those of the IV stand behind them in the packet, and do not count
+	 */
+	memcpy(slot->aad, job->aad, IPSEC_AAD_MAX);
 	sym->aead.data.offset = slot->off;
 	sym->aead.data.length = slot->len;
 	sym->aead.aad.data = slot->aad;

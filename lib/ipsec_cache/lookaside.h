@@ -40,6 +40,7 @@
 
 #define IPSEC_LANE_OPS 1024 /* a power of two */
 #define IPSEC_CRYPTOS_MAX 8
+#define IPSEC_AAD_MAX 12 /* SPI and 64 bits of number */
 #define IPSEC_FAILED_MS 100 /* with nothing from a device that has something */
 
 enum ipsec_slot_state {

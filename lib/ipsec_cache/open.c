@@ -245,17 +245,6 @@ is_marked(const struct rte_mbuf *m)
 	return unlikely((m->ol_flags & IPSEC_RX_FLAGS) != 0);
 }
 
-/* A device found its check value right: that passes as computed. */
-static inline void
-take_icv(struct ipsec_job *job)
-{
-	uint8_t buf[IPSEC_ICV_MAX];
-
-	if (job->rt->icv_len != 0)
-		memcpy(job->tag, packet_read(job->m, job->off + job->len, job->rt->icv_len, buf),
-			job->rt->icv_len);
-}
-
 /*
  * A job whose text a NIC has looked at, and decrypted where it is right. Its check value then
  * passes as computed. IPSEC_CACHE_ERROR_MAX: so it is.
@@ -274,7 +263,9 @@ believe(struct ipsec_job *job, uint64_t flags, uint64_t tag)
 		ipsec_add(&rt->bad_icv, 1);
 		return IPSEC_CACHE_ESP_ICV;
 	}
-	take_icv(job);
+	if (rt->icv_len != 0)
+		memcpy(job->tag, packet_read(job->m, job->off + job->len, rt->icv_len, job->tag),
+			rt->icv_len);
 	return IPSEC_CACHE_ERROR_MAX;
 }
 
@@ -540,18 +531,14 @@ stray(const struct ipsec_cache_rt *rt)
 	return true;
 }
 
-/* Number, padding, and what is inside, of a text that is as it was sent. */
+/* Number, padding, and what is inside, of a text whose check value is right. */
 static __rte_always_inline enum ipsec_cache_error
-finish(struct ipsec_cache_worker *w, struct ipsec_job *job)
+finish_right(struct ipsec_cache_worker *w, struct ipsec_job *job)
 {
 	struct ipsec_cache_rt *rt = job->rt;
 	enum ipsec_window_verdict verdict;
 	struct inner in;
 
-	if (unlikely(!icv_right(job))) {
-		ipsec_add(&rt->bad_icv, 1);
-		return IPSEC_CACHE_ESP_ICV;
-	}
 	if (unlikely((ipsec_load(&rt->by) & IPSEC_BY_PROTOCOL) != 0) && stray(rt))
 		return IPSEC_CACHE_ESP_DEVICE;
 	/* packets of this burst may have been marked since the first look (D7) */
@@ -571,6 +558,16 @@ finish(struct ipsec_cache_worker *w, struct ipsec_job *job)
 	if (unlikely(in.proto == IPPROTO_NONE))
 		return IPSEC_CACHE_ESP_DUMMY;
 	return unwrap(w, job, &in, true);
+}
+
+static __rte_always_inline enum ipsec_cache_error
+finish(struct ipsec_cache_worker *w, struct ipsec_job *job)
+{
+	if (unlikely(!icv_right(job))) {
+		ipsec_add(&job->rt->bad_icv, 1);
+		return IPSEC_CACHE_ESP_ICV;
+	}
+	return finish_right(w, job);
 }
 
 /* --- what a NIC that does ESP by itself has opened --- */
@@ -947,6 +944,5 @@ ipsec_open_finish(struct ipsec_cache_worker *w, const struct ipsec_slot *slot)
 		job->text = rte_pktmbuf_mtod_offset(job->m, uint8_t *, job->off);
 		job->icv = job->text + job->len;
 	}
-	take_icv(job);
-	return finish(w, job);
+	return finish_right(w, job);
 }

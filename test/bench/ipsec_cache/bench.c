@@ -14,6 +14,7 @@
  *   null    the Linux work's table: null encryption, with the cache and without
  *   decide  a decision alone, cached and not: 0 to 10,000 policies, more and more flows
  *   rekey   the packets behind a rekey
+ *   lookaside  AES-GCM-128 by a crypto device, against the same source and the same device alone
  *   inline  inline crypto: all but what the NIC does, with the cache and without
  *
  * The source is a net_null port whose Rx callback copies a template into each mbuf; the packets
@@ -38,6 +39,7 @@
 #include <rte_security_driver.h>
 
 #include "bench/median.h"
+#include "beside.h"
 #include "ipsec_cache/device.h"
 #include "unit/ipsec_cache/world.h"
 
@@ -68,6 +70,8 @@ static unsigned int rounds = 101, only_size;
 static const char *only_dir;
 static FILE *json;
 static bool json_first = true;
+
+static struct beside beside;
 
 /* What is measured: made by setup(). */
 static struct {
@@ -355,6 +359,8 @@ setup(bool in, bool null, unsigned int size, unsigned int flows, unsigned int sa
 	world_local(&world, "192.0.2.2");
 	if (now.nic)
 		add_nic();
+	if (beside.on && !beside_add(&beside, world.ic))
+		must(-EIO, "the crypto device does not start");
 	now.in = in;
 	now.null = null;
 	now.size = size;
@@ -387,6 +393,8 @@ setup(bool in, bool null, unsigned int size, unsigned int flows, unsigned int sa
 static void
 teardown(void)
 {
+	if (beside.on)
+		rte_cryptodev_stop(beside.dev);
 	world_destroy(&world);
 	free(now.rt);
 	free(now.frames);
@@ -463,6 +471,16 @@ cipher(struct ipsec_cache_worker *w, struct rte_mbuf **pkts, uint32_t first)
 	}
 }
 
+/* The device's calls alone, with the session that the SA has there. */
+static void
+device(struct rte_mbuf **pkts)
+{
+	uint32_t len = ((now.size - 14 + 2 + 3) & ~3u);
+
+	if (!beside_do(&beside, pkts, BURST, now.rt[0]->session->security, now.in ? 50 : 16, len))
+		must(-EIO, "the crypto device takes nothing");
+}
+
 /* What a gateway does beside IPsec: TTL with its checksum, Ethernet addresses of the next hop. */
 static inline void
 forward(struct rte_mbuf *m)
@@ -500,6 +518,46 @@ full(struct ipsec_cache_worker *w, struct rte_mbuf **pkts)
 		forward(pkts[i]);
 }
 
+/* The same by a device: what it opened is decided about when it comes back. */
+static void
+full_beside(struct ipsec_cache_worker *w, struct rte_mbuf **pkts)
+{
+	const struct ipsec_cache_decision *decisions[BURST];
+	struct packet_view views[BURST];
+	struct packet_vector v = { .pkts = pkts, .views = views, .n = BURST };
+	struct ipsec_cache_rt *by[BURST];
+	struct ipsec_cache_done done[BURST];
+	struct ipsec_cache_result result;
+	uint64_t mask = packet_vector_mask(&v);
+	unsigned int i, n = 0;
+
+	ipsec_cache_begin(w);
+	packet_vector_parse(&v);
+	if (now.in) {
+		ipsec_cache_open(w, &v, mask, &result);
+	} else {
+		ipsec_cache_decide(w, &v, mask, NULL, 1, decisions);
+		ipsec_cache_seal(w, &v, mask, decisions, &result);
+	}
+	if (unlikely(result.pending != mask))
+		must(-EBADMSG, "a packet is not the device's");
+	while (n < BURST)
+		n += ipsec_cache_poll(w, done + n, BURST - n);
+	for (i = 0; i < BURST; i++) {
+		if (unlikely(done[i].failed))
+			must(-EBADMSG, "a packet was dropped");
+		pkts[i] = done[i].m;
+		by[i] = done[i].rt;
+	}
+	if (now.in) {
+		v.parsed = false;
+		packet_vector_parse(&v);
+		ipsec_cache_decide(w, &v, mask, by, 1, decisions);
+	}
+	for (i = 0; i < BURST; i++)
+		forward(pkts[i]);
+}
+
 static double
 window(enum way way, unsigned int bursts)
 {
@@ -516,8 +574,12 @@ window(enum way way, unsigned int bursts)
 		first = now.next;
 		if (rte_eth_rx_burst(0, 0, pkts, BURST) != BURST)
 			must(-ENOMEM, "no mbufs");
-		if (way == WAY_CIPHER && !now.nic)
+		if (way == WAY_CIPHER && beside.on)
+			device(pkts);
+		else if (way == WAY_CIPHER && !now.nic)
 			cipher(w, pkts, first);
+		else if (way == WAY_FULL && beside.on)
+			full_beside(w, pkts);
 		else if (way == WAY_FULL)
 			full(w, pkts);
 		rte_eth_tx_burst(0, 0, pkts, BURST);
@@ -897,6 +959,42 @@ bench_inline(void)
 	now.nic = false;
 }
 
+/* Against the device alone: at most 100 cycles more. */
+static void
+bench_lookaside(void)
+{
+	static const unsigned int sizes[] = { 64, 256, 1420 };
+	unsigned int s, in;
+
+	if (!beside_open(&beside)) {
+		printf("lookaside: skipped, there is no " BESIDE_NAME " here\n");
+		return;
+	}
+	rte_cryptodev_stop(beside.dev);
+	printf("lookaside: " BESIDE_NAME ", one SA\n  %-22s %6s  %6s  %6s  %6s  %6s\n", "", "bytes",
+		"source", "device", "all", "more");
+	beside.on = true;
+	for (in = 0; in < 2; in++) {
+		for (s = 0; s < RTE_DIM(sizes); s++) {
+			struct figures f;
+			double more;
+
+			if (skipped(in != 0, sizes[s]))
+				continue;
+			setup(in != 0, false, sizes[s], 1, 1, 1024);
+			f = measure();
+			more = f.middle[WAY_FULL] - f.middle[WAY_CIPHER];
+			printf("  %-22s %6u  %6.1f  %6.1f  %6.1f  %6.1f  (at most 100)%s\n",
+				in != 0 ? "in" : "out", sizes[s], f.middle[WAY_SOURCE],
+				f.middle[WAY_CIPHER], f.middle[WAY_FULL], more,
+				more > 100 ? "  MISSED" : "");
+			record("lookaside", in != 0 ? "in" : "out", sizes[s], more, "cycles");
+			teardown();
+		}
+	}
+	beside.on = false;
+}
+
 static const struct table {
 	const char *name;
 	void (*run)(void);
@@ -908,6 +1006,7 @@ static const struct table {
 	{ "decide", bench_decide },
 	{ "rekey", bench_rekey },
 	{ "inline", bench_inline },
+	{ "lookaside", bench_lookaside },
 };
 
 static bool
