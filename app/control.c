@@ -28,6 +28,7 @@
  * time, and the workers the cache lines in which they report quiescence.
  */
 #define TICK_MIN_MS 1
+#define TRIM_EACH 4 /* chunks of a slab in one round, a millisecond */
 
 enum source {
 	SOURCE_SIGNAL,
@@ -175,8 +176,8 @@ idle_check(struct control *c, uint64_t now)
 }
 
 /*
- * glibc keeps what a million rules took for the next million. It goes back to the system when no
- * client has asked for anything for a second, for it may take some milliseconds.
+ * Slabs and glibc keep what a million rules took for the next million. It goes back to the system
+ * when no client has asked for anything for a second, for it may take some milliseconds.
  */
 static void
 trim(struct control *c, uint64_t now)
@@ -189,8 +190,9 @@ trim(struct control *c, uint64_t now)
 		c->quiet_since = now;
 		c->trimmed = false;
 	} else if (!c->trimmed && now - c->quiet_since >= rte_get_timer_hz()) {
-		malloc_trim(0);
-		c->trimmed = true;
+		c->trimmed = slab_trim(action_table_slab(c->app->actions), TRIM_EACH);
+		if (c->trimmed)
+			malloc_trim(0);
 	}
 }
 

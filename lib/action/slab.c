@@ -3,6 +3,7 @@
  */
 
 #include <assert.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -46,6 +47,13 @@ void
 slab_destroy(struct slab *slab)
 {
 	free(slab);
+}
+
+bool
+slab_trim(struct slab *slab, unsigned int n)
+{
+	(void)slab, (void)n;
+	return true;
 }
 
 void *
@@ -99,9 +107,10 @@ struct chunk {
 	LIST_ENTRY(chunk) link; /* in the list of its size, while an object is free */
 	struct size *size;
 	struct object *free;
-	uint8_t *fresh; /* from here on nothing was ever taken */
+	uint8_t *fresh; /* from here on nothing is taken, or linked */
 	uint32_t left; /* objects there */
 	uint32_t used;
+	bool dirty; /* was all used before */
 } __rte_cache_aligned;
 static_assert(sizeof(struct chunk) == 64, "it lies in one line");
 
@@ -109,8 +118,8 @@ struct size {
 	struct slab *slab;
 	uint32_t bytes;
 	uint32_t chunks;
-	struct chunk *spare; /* of which nothing is in use; not in the list */
 	LIST_HEAD(, chunk) some; /* of which an object is free */
+	LIST_HEAD(, chunk) spare; /* of which nothing is in use */
 };
 
 struct slab {
@@ -135,14 +144,29 @@ start_of(const struct chunk *chunk)
 	return (void *)RTE_ALIGN_FLOOR((uintptr_t)chunk, CHUNK);
 }
 
+bool
+slab_trim(struct slab *slab, unsigned int n)
+{
+	struct chunk *chunk;
+
+	for (unsigned int i = 0; i < SIZES; i++) {
+		while ((chunk = LIST_FIRST(&slab->sizes[i].spare)) != NULL) {
+			if (n-- == 0)
+				return false;
+			LIST_REMOVE(chunk, link);
+			slab->sizes[i].chunks--;
+			munmap(start_of(chunk), CHUNK);
+		}
+	}
+	return true;
+}
+
 void
 slab_destroy(struct slab *slab)
 {
 	if (slab == NULL)
 		return;
-	for (unsigned int i = 0; i < SIZES; i++)
-		if (slab->sizes[i].spare != NULL)
-			munmap(start_of(slab->sizes[i].spare), CHUNK);
+	(void)slab_trim(slab, UINT_MAX);
 	free(slab);
 }
 
@@ -175,6 +199,17 @@ map_chunk(void)
 	return at;
 }
 
+/* All of it is fresh: objects are taken in the order in which they lie. */
+static void
+chunk_reset(struct chunk *chunk)
+{
+	uint8_t *end = (uint8_t *)start_of(chunk) + CHUNK;
+
+	chunk->free = NULL;
+	chunk->fresh = (uint8_t *)(chunk + 1);
+	chunk->left = (uint32_t)((size_t)(end - chunk->fresh) / chunk->size->bytes);
+}
+
 static struct chunk *
 chunk_make(struct size *size)
 {
@@ -191,8 +226,7 @@ chunk_make(struct size *size)
 		(void)madvise(start, CHUNK, MADV_HUGEPAGE);
 	chunk = chunk_of(start);
 	chunk->size = size;
-	chunk->fresh = (uint8_t *)(chunk + 1);
-	chunk->left = (uint32_t)((size_t)(start + CHUNK - chunk->fresh) / size->bytes);
+	chunk_reset(chunk);
 	size->chunks++;
 	LIST_INSERT_HEAD(&size->some, chunk, link);
 	return chunk;
@@ -206,9 +240,9 @@ chunk_with_room(struct size *size)
 
 	if (chunk != NULL)
 		return chunk;
-	if ((chunk = size->spare) == NULL)
+	if ((chunk = LIST_FIRST(&size->spare)) == NULL)
 		return chunk_make(size);
-	size->spare = NULL;
+	LIST_REMOVE(chunk, link);
 	LIST_INSERT_HEAD(&size->some, chunk, link);
 	return chunk;
 }
@@ -251,25 +285,14 @@ slab_alloc(struct slab *slab, size_t bytes)
 		memset(object, 0, bytes);
 	} else {
 		object = (struct object *)(void *)chunk->fresh;
+		if (chunk->dirty)
+			memset(object, 0, bytes);
 		chunk->fresh += size->bytes;
 		chunk->left--;
 	}
 	if (chunk->free == NULL && chunk->left == 0)
 		LIST_REMOVE(chunk, link);
 	return object;
-}
-
-/* Nothing in it is in use. One is kept, so that one object that comes and goes maps nothing. */
-static void
-chunk_rest(struct size *size, struct chunk *chunk)
-{
-	LIST_REMOVE(chunk, link);
-	if (size->spare == NULL) {
-		size->spare = chunk;
-		return;
-	}
-	munmap(start_of(chunk), CHUNK);
-	size->chunks--;
 }
 
 void
@@ -285,8 +308,12 @@ slab_free(void *object)
 		LIST_INSERT_HEAD(&chunk->size->some, chunk, link);
 	((struct object *)object)->next = chunk->free;
 	chunk->free = object;
-	if (--chunk->used == 0)
-		chunk_rest(chunk->size, chunk);
+	if (--chunk->used == 0) {
+		chunk_reset(chunk);
+		chunk->dirty = true;
+		LIST_REMOVE(chunk, link);
+		LIST_INSERT_HEAD(&chunk->size->spare, chunk, link);
+	}
 }
 
 void *
