@@ -168,7 +168,7 @@ change(unsigned int id, uint32_t spi)
 int
 main(int argc, char *argv[])
 {
-	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 4);
+	time_t end = time(NULL) + (time_t)(argc > 1 ? strtoul(argv[1], NULL, 10) : 4);
 	struct timespec pause = { .tv_nsec = CHANGE_NS };
 	pthread_t threads[WORKERS];
 	struct ipsec_cache_stats stats;
