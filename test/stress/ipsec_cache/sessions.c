@@ -284,7 +284,8 @@ seal_burst(unsigned int id)
 	ipsec_cache_decide(w, &v, packet_vector_mask(&v), NULL, 0, d);
 	for (i = 0; i < BURST; i++) {
 		if (d[i]->action != IPSEC_CACHE_PROTECT) {
-			CHECK(d[i]->error == IPSEC_CACHE_POLICY_NO_SA, "action %u error %u", d[i]->action, d[i]->error);
+			CHECK(d[i]->error == IPSEC_CACHE_POLICY_NO_SA, "action %u error %u",
+				d[i]->action, d[i]->error);
 			rte_pktmbuf_free_bulk(pkts, BURST);
 			return;
 		}
