@@ -58,7 +58,7 @@ start_with(enum ipsec_cache_offload offload, bool rounds)
 {
 	world_create_as(&world,
 		(struct ipsec_cache_conf){
-			.n_workers = 1,
+			.n_workers = 2,
 			.cache_entries = 64,
 			.offload = offload,
 			.tx_rounds = rounds ? world_rounds : NULL,
@@ -887,6 +887,134 @@ offload_marks_without_a_session(void **state)
 	stop();
 }
 
+/* --- bursts, over each back end --- */
+
+static const char *const back_ends[] = { "none", "inline_crypto", "inline_protocol" };
+
+/* Opens what came in by card 0. */
+static void
+open_all(struct packet_vector *v, struct ipsec_cache_result *r)
+{
+	struct ipsec_cache_worker *w = ipsec_cache_worker(world.ic, 0);
+
+	for (unsigned int i = 0; i < v->n; i++) {
+		v->pkts[i] = card_receive(&cards[0], v->pkts[i]);
+		assert_non_null(v->pkts[i]);
+		memset(packet_meta(v->pkts[i], world.meta_offset), 0, sizeof(struct packet_meta));
+	}
+	v->parsed = false;
+	ipsec_cache_begin(w);
+	ipsec_cache_open(w, v, packet_vector_mask(v), r);
+}
+
+static void
+offload_D7_one_number_twice_in_a_burst(void **state)
+{
+	struct packet_view views[3];
+	struct rte_mbuf *pkts[3];
+	struct packet_vector v = { .pkts = pkts, .views = views, .n = 3 };
+	struct ipsec_cache_result r;
+
+	(void)state;
+	for (unsigned int b = 0; b < RTE_DIM(back_ends); b++) {
+		start();
+		nic_caps_preset(cards[0].port, back_ends[b]);
+		tunnel();
+		pkts[0] = peer_frame();
+		pkts[1] = rte_pktmbuf_copy(pkts[0], pool, 0, UINT32_MAX);
+		pkts[2] = rte_pktmbuf_copy(pkts[0], pool, 0, UINT32_MAX);
+		*rte_pktmbuf_mtod_offset(pkts[0], uint8_t *, 60) ^= 1;
+		open_all(&v, &r);
+		assert_int_equal(r.done, 2);
+		assert_int_equal(r.drop, 5);
+		rte_pktmbuf_free_bulk(pkts, 3);
+		stop();
+	}
+}
+
+static void
+offload_D23_one_bad_packet_harms_no_other(void **state)
+{
+	struct packet_view views[PACKET_VECTOR_MAX];
+	struct rte_mbuf *pkts[PACKET_VECTOR_MAX];
+	struct packet_vector v = { .pkts = pkts, .views = views, .n = PACKET_VECTOR_MAX };
+	uint64_t good, bad, other;
+	struct ipsec_cache_result r;
+	unsigned int i;
+
+	(void)state;
+	for (unsigned int b = 0; b < RTE_DIM(back_ends); b++) {
+		start();
+		nic_caps_preset(cards[0].port, back_ends[b]);
+		tunnel();
+		good = bad = other = 0;
+		for (i = 0; i < v.n; i++) {
+			uint64_t bit = UINT64_C(1) << i;
+
+			pkts[i] = peer_frame();
+			switch (i % 9) {
+			case 1: /* check value */
+				*rte_pktmbuf_mtod_offset(
+					pkts[i], uint8_t *, pkts[i]->pkt_len - 1) ^= 4;
+				bad |= bit;
+				break;
+			case 3: /* SPI */
+				*rte_pktmbuf_mtod_offset(pkts[i], uint8_t *, 34) ^= 4;
+				bad |= bit;
+				break;
+			case 5: /* no ESP */
+				rte_pktmbuf_free(pkts[i]);
+				pkts[i] = packet();
+				other |= bit;
+				break;
+			case 7: /* cut */
+				rte_pktmbuf_trim(pkts[i], 20);
+				bad |= bit;
+				break;
+			default:
+				good |= bit;
+			}
+		}
+		open_all(&v, &r);
+		assert_int_equal(r.done, good);
+		assert_int_equal(r.drop, bad);
+		assert_int_equal(r.not_ours, other);
+		for (i = 0; i < v.n; i++) {
+			if ((good >> i & 1) != 0)
+				assert_true(is_packet(pkts[i]));
+			else
+				rte_pktmbuf_free(pkts[i]);
+		}
+		stop();
+	}
+}
+
+/* Whatever does the work, numbers are one lcore's. */
+static void
+offload_D12_an_sa_has_one_home(void **state)
+{
+	(void)state;
+	for (unsigned int b = 0; b < RTE_DIM(back_ends); b++) {
+		struct ipsec_cache_result r;
+		struct rte_mbuf *m;
+
+		start();
+		nic_caps_preset(cards[0].port, back_ends[b]);
+		tunnel();
+		OK(send_one());
+		OK(receive_by(0));
+		m = card_receive(&cards[0], peer_frame());
+		world_open(&world, 1, &m, &r);
+		assert_int_equal(r.hand_over, 1);
+		assert_int_equal(r.home[0], 0);
+		/* untouched, so it still is what the NIC said */
+		world_open(&world, 0, &m, &r);
+		assert_int_equal(r.done, 1);
+		assert_true(is_packet(m));
+		stop();
+	}
+}
+
 /* --- events --- */
 
 static unsigned int heard[32];
@@ -1101,6 +1229,9 @@ main(void)
 		cmocka_unit_test(offload_wrong_check_values),
 		cmocka_unit_test(offload_sessions_mixed_up),
 		cmocka_unit_test(offload_marks_without_a_session),
+		cmocka_unit_test(offload_D7_one_number_twice_in_a_burst),
+		cmocka_unit_test(offload_D23_one_bad_packet_harms_no_other),
+		cmocka_unit_test(offload_D12_an_sa_has_one_home),
 		cmocka_unit_test(offload_events),
 		cmocka_unit_test(offload_D25_no_fault_lets_anything_out_in_clear),
 	};
