@@ -32,15 +32,14 @@
 #include <stdalign.h>
 #include <unistd.h>
 
-#include <rte_cryptodev.h>
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
-#include <rte_security_driver.h>
 
 #include "bench/median.h"
 #include "beside.h"
 #include "ipsec_cache/device.h"
+#include "security.h"
 #include "unit/ipsec_cache/world.h"
 
 #define BURST 32
@@ -104,30 +103,6 @@ record(const char *group, const char *name, unsigned int size, double value, con
 
 static int nic_metadata; /* offset of what it finds a frame's session by */
 
-static unsigned int
-nic_size(void *device)
-{
-	(void)device;
-	return 64;
-}
-
-static int
-nic_create(void *device, struct rte_security_session_conf *conf, struct rte_security_session *s)
-{
-	(void)device;
-	(void)conf;
-	(void)s;
-	return 0;
-}
-
-static int
-nic_destroy(void *device, struct rte_security_session *s)
-{
-	(void)device;
-	(void)s;
-	return 0;
-}
-
 /* As drivers without fast metadata do: a call, and a word in the mbuf. */
 static int
 nic_mark(void *device, struct rte_security_session *s, struct rte_mbuf *m, void *params)
@@ -141,46 +116,28 @@ nic_mark(void *device, struct rte_security_session *s, struct rte_mbuf *m, void 
 static const struct rte_security_capability *
 nic_capabilities(void *device)
 {
-	static const struct rte_cryptodev_capabilities gcm[] = {
-		{ .op = RTE_CRYPTO_OP_TYPE_SYMMETRIC,
-			.sym = { .xform_type = RTE_CRYPTO_SYM_XFORM_AEAD,
-				.aead = { .algo = RTE_CRYPTO_AEAD_AES_GCM,
-					.key_size = { 16, 32, 8 },
-					.digest_size = { 16, 16, 0 } } } },
-		{ .op = RTE_CRYPTO_OP_TYPE_UNDEFINED },
+	static const struct rte_security_capability capabilities[] = {
+		SECURITY_CAPABILITY(CRYPTO, EGRESS), SECURITY_CAPABILITY(CRYPTO, INGRESS), { 0 }
 	};
-#define NIC_CAPABILITY(way) \
-	{ \
-		.action = RTE_SECURITY_ACTION_TYPE_INLINE_CRYPTO, \
-		.protocol = RTE_SECURITY_PROTOCOL_IPSEC, \
-		.ipsec = { .proto = RTE_SECURITY_IPSEC_SA_PROTO_ESP, \
-			.mode = RTE_SECURITY_IPSEC_SA_MODE_TUNNEL, \
-			.direction = RTE_SECURITY_IPSEC_SA_DIR_##way }, \
-		.crypto_capabilities = gcm, .ol_flags = RTE_SECURITY_TX_OLOAD_NEED_MDATA, \
-	}
-	static const struct rte_security_capability capabilities[] = { NIC_CAPABILITY(EGRESS),
-		NIC_CAPABILITY(INGRESS), { .action = RTE_SECURITY_ACTION_TYPE_NONE } };
 
 	(void)device;
 	return capabilities;
 }
 
-static const struct rte_security_ops nic_ops = {
-	.session_create = nic_create,
-	.session_get_size = nic_size,
-	.session_destroy = nic_destroy,
-	.set_pkt_metadata = nic_mark,
-	.capabilities_get = nic_capabilities,
-};
-static struct rte_security_ctx nic_ctx = { .ops = &nic_ops };
-
-void *__wrap_rte_eth_dev_get_sec_ctx(uint16_t port);
-
-void *
-__wrap_rte_eth_dev_get_sec_ctx(uint16_t port)
+static struct rte_security_ctx *
+security_ctx(uint16_t port)
 {
+	static const struct rte_security_ops ops = {
+		.session_create = security_create,
+		.session_get_size = security_size,
+		.session_destroy = security_destroy,
+		.set_pkt_metadata = nic_mark,
+		.capabilities_get = nic_capabilities,
+	};
+	static struct rte_security_ctx ctx = { .ops = &ops };
+
 	(void)port;
-	return &nic_ctx;
+	return &ctx;
 }
 
 /* --- the world --- */

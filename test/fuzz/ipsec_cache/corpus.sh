@@ -12,4 +12,9 @@ for sa in 0 1 2 3 4 5 6 7; do
 	mode=$(printf '%o' $((sa * 2 + 33)))
 	printf "\\$mode\0$v4" >"$1/v4-$sa"
 	printf "\\$mode\17$v6" >"$1/v6-$sa"
+	# opened by a NIC: as ESP still, and whole
+	mode=$(printf '%o' $((sa * 2 + 97)))
+	printf "\\$mode\0$v4" >"$1/v4-$sa-esp"
+	mode=$(printf '%o' $((sa * 2 + 64)))
+	printf "\\$mode\0\0\0\0\0\0\0\0\0\0\0\0\0\10\0$v4" >"$1/v4-$sa-whole"
 done

@@ -9,6 +9,9 @@
  * reached. A segment lies in memory that ends where it ends, so that AddressSanitizer sees a read
  * or write beyond it.
  *
+ * A NIC may have marked the frame: as decrypted, by an SA that it decrypts for or not; as opened
+ * whole, by a session that there is or not; as failed.
+ *
  * What comes out is a frame whose view is right; a decision can be made for it; and sealed and
  * opened again it is the same packet.
  */
@@ -22,6 +25,8 @@
 #include <rte_ether.h>
 
 #include "../../unit/ipsec_cache/world.h"
+#include "ipsec_cache/session.h"
+#include "security.h"
 
 #define FROM "192.0.2.1"
 #define TO "192.0.2.2"
@@ -37,6 +42,8 @@
 #define MODE_SA 0x0e /* which SA */
 #define MODE_SHARED 0x10
 #define MODE_PAD 0x20 /* a trailer that fits is put behind the text */
+#define MODE_NIC 0x40 /* marked by a NIC, of the session of that SA */
+#define MODE_FAILED 0x80 /* which says that it failed, or (alone) means a session that is none */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -110,7 +117,36 @@ static struct ipsec_cipher stub = {
 	.decrypt_finalize = stub_finalize,
 };
 
-/* SA i: bit 0 IPv6, bit 1 in UDP, bit 2 no cipher, the others with ESN. */
+static const struct rte_security_capability *
+nic_capabilities(void *device)
+{
+	static const struct rte_security_capability capabilities[] = {
+		SECURITY_CAPABILITY(PROTOCOL, INGRESS), SECURITY_CAPABILITY(CRYPTO, INGRESS), { 0 }
+	};
+
+	(void)device;
+	return capabilities;
+}
+
+static struct rte_security_ctx *
+security_ctx(uint16_t port)
+{
+	static const struct rte_security_ops ops = {
+		.session_create = security_create,
+		.session_get_size = security_size,
+		.session_destroy = security_destroy,
+		.capabilities_get = nic_capabilities,
+	};
+	static struct rte_security_ctx ctx = { .ops = &ops };
+
+	(void)port;
+	return &ctx;
+}
+
+/*
+ * SA i: bit 0 IPv6, bit 1 in UDP, bit 2 no cipher, the others with ESN. A NIC does all of those
+ * with a cipher, or in UDP their cryptography.
+ */
 static void
 add_sa(unsigned int i)
 {
@@ -134,6 +170,7 @@ add_sa(unsigned int i)
 int
 LLVMFuzzerInitialize(int *argc, char ***argv)
 {
+	const struct ipsec_cache_dev dev = { .ifindex = 2, .port_id = 0, .name = "p0" };
 	struct ipsec_cache_policy_spec policy;
 	unsigned int i;
 
@@ -147,6 +184,8 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 	world_create(&world, 1, 64, false);
 	world_local(&world, TO);
 	world_local(&world, TO6);
+	if (rte_security_dynfield_register() < 0 || ipsec_cache_dev_add(world.ic, &dev) != 0)
+		exit(1);
 	for (i = 0; i < RTE_DIM(sas); i++)
 		add_sa(i);
 	/* ports and marks count, so that they are looked at */
@@ -218,6 +257,22 @@ frame_of(const uint8_t *data, uint32_t len, uint32_t cut)
 	return head;
 }
 
+/* As a NIC gives it. */
+static void
+mark(struct rte_mbuf *m, const struct ipsec_cache_rt *rt, uint8_t mode)
+{
+	const struct ipsec_session *s = atomic_load(&rt->session);
+
+	if ((mode & (MODE_NIC | MODE_FAILED)) == 0)
+		return;
+	m->ol_flags |= RTE_MBUF_F_RX_SEC_OFFLOAD;
+	*rte_security_dynfield(m) = s != NULL ? s->id : 0;
+	if ((mode & MODE_NIC) == 0)
+		*rte_security_dynfield(m) += UINT64_C(1) << 32;
+	else if ((mode & MODE_FAILED) != 0)
+		m->ol_flags |= RTE_MBUF_F_RX_SEC_OFFLOAD_FAILED;
+}
+
 /* An ESP packet around a text. Returns its length as a frame. */
 static uint32_t
 wrap(uint8_t *p, const struct ipsec_cache_rt *rt, const uint8_t *text, uint32_t len, bool trailer)
@@ -266,6 +321,7 @@ there_and_back(const uint8_t *packet, uint32_t len, struct ipsec_cache_rt *rt, u
 	static uint8_t buf[FRAME_MAX];
 	struct ipsec_cache_result result;
 	struct packet_view view;
+	uint8_t by = atomic_exchange(&rt->by, 0); /* the CPU's */
 
 	memset(packet_meta(m, world.meta_offset), 0, sizeof(struct packet_meta));
 	/* whatever number the first packet had, the next one comes in order */
@@ -279,6 +335,7 @@ there_and_back(const uint8_t *packet, uint32_t len, struct ipsec_cache_rt *rt, u
 	CHECK(memcmp((const uint8_t *)rte_pktmbuf_read(m, 0, len, buf) + 14, packet + 14,
 		      len - 14) == 0);
 	rte_pktmbuf_free(m);
+	atomic_store(&rt->by, by);
 }
 
 int
@@ -312,8 +369,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else {
 		m = frame_of(frame, len, cut);
 	}
+	mark(m, rt, data[0]);
 	ipsec_cache_begin(w);
 	ipsec_cache_open(w, &v, 1, &result);
+	CHECK((result.done == 0 && result.not_ours == 0) ||
+		(m->ol_flags & (RTE_MBUF_F_RX_SEC_OFFLOAD | RTE_MBUF_F_RX_SEC_OFFLOAD_FAILED)) ==
+			0);
 	CHECK((result.done | result.drop | result.not_ours) == 1 && result.hand_over == 0 &&
 		result.pending == 0);
 	if (other != NULL) {

@@ -19,12 +19,10 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include <rte_cryptodev.h>
-#include <rte_ethdev.h>
 #include <rte_random.h>
-#include <rte_security_driver.h>
 
 #include "../../unit/ipsec_cache/world.h"
+#include "security.h"
 
 #define HERE "192.0.2.1"
 #define THERE "192.0.2.2"
@@ -121,79 +119,32 @@ nic_mark(void *device, struct rte_security_session *s, struct rte_mbuf *m, void 
 	return 0;
 }
 
-#define CAPABILITY(what, way) \
-	{ \
-		.action = RTE_SECURITY_ACTION_TYPE_INLINE_##what, \
-		.protocol = RTE_SECURITY_PROTOCOL_IPSEC, \
-		.ipsec = { .proto = RTE_SECURITY_IPSEC_SA_PROTO_ESP, \
-			.mode = RTE_SECURITY_IPSEC_SA_MODE_TUNNEL, \
-			.direction = RTE_SECURITY_IPSEC_SA_DIR_##way, \
-			.options = { .copy_dscp = 1, .ecn = 1, .copy_df = 1 }, \
-			.replay_win_sz_max = 4096 }, \
-		.crypto_capabilities = gcm, .ol_flags = RTE_SECURITY_TX_OLOAD_NEED_MDATA, \
-	}
-
-/* One can only do cryptography, the other all. */
+/* One can do all, the other only cryptography. */
 static const struct rte_security_capability *
 nic_capabilities(void *device)
 {
-	static const struct rte_cryptodev_capabilities gcm[] = {
-		{ .op = RTE_CRYPTO_OP_TYPE_SYMMETRIC,
-			.sym = { .xform_type = RTE_CRYPTO_SYM_XFORM_AEAD,
-				.aead = { .algo = RTE_CRYPTO_AEAD_AES_GCM,
-					.key_size = { 16, 32, 8 },
-					.digest_size = { 16, 16, 0 } } } },
-		{ .op = RTE_CRYPTO_OP_TYPE_UNDEFINED },
-	};
 	static const struct rte_security_capability lists[PORTS][3] = {
-		{ CAPABILITY(PROTOCOL, EGRESS), CAPABILITY(PROTOCOL, INGRESS) },
-		{ CAPABILITY(CRYPTO, EGRESS), CAPABILITY(CRYPTO, INGRESS) },
+		{ SECURITY_CAPABILITY(PROTOCOL, EGRESS), SECURITY_CAPABILITY(PROTOCOL, INGRESS) },
+		{ SECURITY_CAPABILITY(CRYPTO, EGRESS), SECURITY_CAPABILITY(CRYPTO, INGRESS) },
 	};
 
 	return lists[(uintptr_t)device];
 }
 
-static const struct rte_security_ops nic_ops = {
-	.session_create = nic_create,
-	.session_get_size = nic_size,
-	.session_destroy = nic_destroy,
-	.set_pkt_metadata = nic_mark,
-	.capabilities_get = nic_capabilities,
-};
-static struct rte_security_ctx nics[PORTS] = { { .device = (void *)0, .ops = &nic_ops },
-	{ .device = (void *)1, .ops = &nic_ops } };
-
-void *__wrap_rte_eth_dev_get_sec_ctx(uint16_t port);
-
-void *
-__wrap_rte_eth_dev_get_sec_ctx(uint16_t port)
+static struct rte_security_ctx *
+security_ctx(uint16_t port)
 {
+	static const struct rte_security_ops ops = {
+		.session_create = nic_create,
+		.session_get_size = nic_size,
+		.session_destroy = nic_destroy,
+		.set_pkt_metadata = nic_mark,
+		.capabilities_get = nic_capabilities,
+	};
+	static struct rte_security_ctx nics[PORTS] = { { .device = (void *)0, .ops = &ops },
+		{ .device = (void *)1, .ops = &ops } };
+
 	return &nics[port];
-}
-
-int __wrap_rte_eth_dev_socket_id(uint16_t port);
-
-int
-__wrap_rte_eth_dev_socket_id(uint16_t port)
-{
-	(void)port;
-	return SOCKET_ID_ANY;
-}
-
-int __wrap_rte_flow_validate(
-	uint16_t port, const void *attr, const void *pattern, const void *actions, void *error);
-
-/* They need no rules. */
-int
-__wrap_rte_flow_validate(
-	uint16_t port, const void *attr, const void *pattern, const void *actions, void *error)
-{
-	(void)port;
-	(void)attr;
-	(void)pattern;
-	(void)actions;
-	(void)error;
-	return -ENOSYS;
 }
 
 /* --- workers --- */
