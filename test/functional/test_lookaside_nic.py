@@ -37,7 +37,7 @@ def test_a_device_that_does_esp(millrace, directory, inner, outer):
     assert job.stats["1"]["plaintext"] == 0
 
 
-@pytest.mark.parametrize("fault,lost", [("op_error:3", 3), ("op_lose:1", 1), ("op_full:5", None), ("op_dead:1", None)])
+@pytest.mark.parametrize("fault,lost", [("op_error:3", 3), ("op_lose:1", 1), ("op_hold:1", 64), ("op_full:5", None), ("op_dead:1", None)])
 def test_a_device_that_fails(millrace, directory, fault, lost):
     """What it does not do is dropped by name, or done by the CPU; nothing leaves in clear."""
     job = nic.NicJob(millrace, directory)

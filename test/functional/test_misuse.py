@@ -34,6 +34,7 @@ def leftovers(directory):
     ("--ipsec-offload=on", "auto, explicit, off"),
     ("--ipsec-offload", "ipsec-offload"),
     ("--idle-exit=-1", "idle-exit"),
+    ("--crypto=gpu", "crypto"),
     ("--stats-period=x", "stats-period"),
     ("word", "word"),
 ])
