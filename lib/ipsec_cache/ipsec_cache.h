@@ -321,6 +321,7 @@ struct ipsec_cache_sa_spec {
 	uint32_t pcpu; /* RFC 9611: outbound for this worker only */
 	uint32_t offload_ifindex; /* XFRMA_OFFLOAD_DEV; 0 none */
 	uint8_t offload_flags;
+	char offload_name[16]; /* of that device, for sentences; "" if nobody knows */
 	uint8_t dir; /* XFRMA_SA_DIR: 0 not said, 1 in, 2 out */
 	uint64_t last_used; /* seconds since 1970; describe */
 };

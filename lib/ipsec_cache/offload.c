@@ -154,7 +154,10 @@ try_asked(struct ipsec_cache *ic, struct sad_entry *e, int *err, const char **wh
 	struct ipsec_session *s = NULL;
 	char name[32];
 
-	snprintf(name, sizeof(name), "Device %u", spec->offload_ifindex);
+	if (spec->offload_name[0] != '\0')
+		snprintf(name, sizeof(name), "Port %s", spec->offload_name);
+	else
+		snprintf(name, sizeof(name), "Device %u", spec->offload_ifindex);
 	if (dev != NULL) {
 		snprintf(name, sizeof(name), "Port %s", dev->conf.name);
 		s = try(ic, dev, NULL, e,

@@ -117,9 +117,10 @@ parse_replay(struct netlink_request *req, const struct nlattr *const tb[XFRM_ATT
 	return 0;
 }
 
-/* No port here does ESP by itself: which one was meant is said. */
+/* The kernel's xfrm_dev_state_add(); but a device that cannot do the SA is an error here. */
 static int
-refuse_offload(struct netlink_request *req, const struct nlattr *attr)
+parse_offload(
+	struct netlink_request *req, const struct nlattr *attr, struct ipsec_cache_sa_spec *spec)
 {
 	struct xfrm_user_offload offload;
 	struct netlink_dev dev;
@@ -128,8 +129,10 @@ refuse_offload(struct netlink_request *req, const struct nlattr *attr)
 	xfrm_payload(attr, &offload, sizeof(offload));
 	if ((ret = netlink_dev_by_index(req, (uint32_t)offload.ifindex, &dev)) != 0)
 		return ret;
-	return netlink_fail(
-		req, -EOPNOTSUPP, attr, "%s does no ESP by itself: leave offload away", dev.name);
+	spec->offload_ifindex = dev.ifindex;
+	spec->offload_flags = offload.flags;
+	strlcpy(spec->offload_name, dev.name, sizeof(spec->offload_name));
+	return 0;
 }
 
 int
@@ -146,8 +149,9 @@ xfrm_sa_parse(struct netlink_request *req, struct ipsec_cache_sa_spec *spec)
 		(ret = parse_algorithms(req, tb, spec)) != 0 ||
 		(ret = parse_replay(req, tb, spec)) != 0)
 		return ret;
-	if (tb[XFRMA_OFFLOAD_DEV] != NULL)
-		return refuse_offload(req, tb[XFRMA_OFFLOAD_DEV]);
+	if (tb[XFRMA_OFFLOAD_DEV] != NULL &&
+		(ret = parse_offload(req, tb[XFRMA_OFFLOAD_DEV], spec)) != 0)
+		return ret;
 	if (tb[XFRMA_LTIME_VAL] != NULL)
 		xfrm_payload(tb[XFRMA_LTIME_VAL], &spec->info.curlft, sizeof(spec->info.curlft));
 	if (tb[XFRMA_ENCAP] != NULL) {
@@ -237,6 +241,19 @@ xfrm_sa_put_tail(struct netlink_put *put, const struct ipsec_cache_sa_spec *spec
 		netlink_put_u32(put, XFRM_ATTR_SA_PCPU, spec->pcpu);
 }
 
+/* Which family it is of is a flag of requests alone (copy_user_offload()). */
+static void
+put_offload(struct netlink_put *put, const struct ipsec_cache_sa_spec *spec)
+{
+	struct xfrm_user_offload offload = {
+		.ifindex = (int)spec->offload_ifindex,
+		.flags = spec->offload_flags & (uint8_t)~XFRM_OFFLOAD_IPV6,
+	};
+
+	if (spec->offload_ifindex != 0)
+		netlink_put_data(put, XFRMA_OFFLOAD_DEV, &offload, sizeof(offload));
+}
+
 void
 xfrm_sa_put(struct netlink_put *put, const struct ipsec_cache_sa_spec *spec)
 {
@@ -259,6 +276,7 @@ xfrm_sa_put(struct netlink_put *put, const struct ipsec_cache_sa_spec *spec)
 		netlink_put_u32(put, XFRMA_SET_MARK_MASK, spec->set_mark_mask);
 	}
 	xfrm_replay_put(put, spec);
+	put_offload(put, spec);
 	xfrm_sa_put_tail(put, spec);
 	if (put->bare)
 		netlink_put_data(

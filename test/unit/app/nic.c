@@ -363,6 +363,31 @@ events_in_a_storm_cost_nothing_lasting(void **state)
 	dataplane_turn();
 }
 
+/* `ip` shows what was asked for, and the refusal names port, SA and what is lacking. */
+static void
+an_sa_asks_for_its_port(void **state)
+{
+	(void)state;
+	if (strcmp(preset, "inline_crypto") != 0) {
+		dataplane_refused(
+			"ip xfrm state add " TUNNEL("1", "2") ALG " offload dev p1 dir out", "");
+		assert_int_equal(ipsec_cache_sa_count(app.ipsec), 0);
+		return;
+	}
+	dataplane_command("ip xfrm state add " TUNNEL("1", "2") ALG " offload dev p1 dir out");
+	assert_int_equal(stats(1).sessions, 1);
+	dataplane_command("ip xfrm policy add dst 198.51.100.0/24 dir out tmpl " TUNNEL(
+		"1", "2") "proto esp mode tunnel");
+	send_plain();
+	expect_esp();
+	assert_int_equal(stats(1).tx_protected, 1);
+	/* By another port it is the CPU's, and it stays where it is. */
+	dataplane_command("ip xfrm state flush");
+	assert_int_equal(nic_caps_remove(0, RTE_SECURITY_ACTION_TYPE_INLINE_CRYPTO), 0);
+	dataplane_refused("ip xfrm state add " TUNNEL("1", "2") ALG " offload dev p0 dir out", "");
+	assert_int_equal(ipsec_cache_sa_count(app.ipsec), 0);
+}
+
 static void
 another_port_gets_it_from_the_cpu(void **state)
 {
@@ -421,6 +446,7 @@ main(int argc, char **argv)
 		T(a_reset_leaves_sas_in_software),
 		T(a_port_that_is_pulled_out_takes_its_sessions_along),
 		T(events_in_a_storm_cost_nothing_lasting),
+		T(an_sa_asks_for_its_port),
 		T(another_port_gets_it_from_the_cpu),
 	};
 

@@ -573,6 +573,44 @@ bad_attributes(void **state)
 	families_destroy(f);
 }
 
+static void
+offload_refused(void **state)
+{
+	static const struct {
+		struct xfrm_user_offload offload;
+		int err;
+		const char *why;
+	} bad[] = {
+		{ { .ifindex = 99 }, -ENODEV, "Cannot find device with index 99" },
+		{ { .ifindex = -1 }, -ENODEV, "Cannot find device with index 4294967295" },
+		{ { .ifindex = 0 }, -ENODEV, "Cannot find device with index 0" },
+		{ { .ifindex = 1, .flags = 8 }, -EINVAL, "There is no such offload flag" },
+		{ { .ifindex = 1, .flags = XFRM_OFFLOAD_IPV6 | XFRM_OFFLOAD_INBOUND | 4 },
+			-EOPNOTSUPP,
+			"Port p0 cannot do the SA with SPI 0x00001000: it has no rte_security, or "
+			"is down" },
+	};
+	struct families *f = begin();
+	struct message m;
+
+	(void)state;
+	for (size_t i = 0; i < RTE_DIM(bad); i++) {
+		message_sa(f, &m, XFRM_MSG_NEWSA, LOCAL, PEER, 0x1000);
+		mnl_attr_put(m.nlh, XFRMA_OFFLOAD_DEV, sizeof(bad[i].offload), &bad[i].offload);
+		assert_int_equal(families_request(f, m.nlh), bad[i].err);
+		assert_string_equal(f->error, bad[i].why);
+	}
+	message_sa(f, &m, XFRM_MSG_NEWSA, LOCAL, PEER, 0x1000);
+	mnl_attr_put_u32(m.nlh, XFRMA_OFFLOAD_DEV, 1); /* half of it */
+	assert_int_equal(families_request(f, m.nlh), -EINVAL);
+	message_policy(f, &m, XFRM_MSG_NEWPOLICY, XFRM_POLICY_OUT, LOCAL, PEER);
+	mnl_attr_put(m.nlh, XFRMA_OFFLOAD_DEV, sizeof(bad[0].offload), &bad[4].offload);
+	assert_int_equal(families_request(f, m.nlh), -EOPNOTSUPP);
+	assert_string_equal(f->error, "XFRMA_OFFLOAD_DEV is not supported in this message");
+	assert_int_equal(ipsec_cache_sa_count(f->ipsec), 0);
+	families_destroy(f);
+}
+
 /* C5: a dump of many SAs, one of which goes meanwhile, says that it was interrupted. */
 static void
 dump_interrupted(void **state)
@@ -772,6 +810,7 @@ main(void)
 		cmocka_unit_test(aevents),
 		cmocka_unit_test(numbers_brought_along),
 		cmocka_unit_test(bad_attributes),
+		cmocka_unit_test(offload_refused),
 		cmocka_unit_test(dump_interrupted),
 		cmocka_unit_test(acquire),
 		cmocka_unit_test(mapping),

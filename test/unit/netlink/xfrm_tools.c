@@ -152,7 +152,8 @@ state_refused(void **state)
 		{ ESP "0x2000" AEAD "encap espinudp 0 4500 0.0.0.0", "needs both ports" },
 		{ ESP "0x2000 mark 6 mask 3" AEAD, "A mark has bits that its mask takes away" },
 		{ ESP "0x2000" AEAD "offload dev p1 dir out",
-			"p1 does no ESP by itself: leave offload away" },
+			"Port p1 cannot do the SA with SPI 0x00002000: it has no rte_security, or "
+			"is down" },
 		{ "src 192.0.2.1 dst 0.0.0.0 proto esp spi 0x2000" AEAD,
 			"An SA needs the address that its packets go to" },
 	};
