@@ -20,6 +20,7 @@
 #include "port_esp.h"
 #include "prompt/prompt.h"
 #include "prompt/show.h"
+#include "telemetry.h"
 
 #define RECLAIM_MS 10 /* between looks at deferred frees, while there are any */
 #define TICK_MS 100 /* otherwise: links, idleness, statistics */
@@ -210,6 +211,7 @@ control_tick(struct control *c)
 		ports_esp_rounds(a);
 		c->next_rounds = now + RECLAIM_MS * rte_get_timer_hz() / 1000;
 	}
+	telemetry_answer(a);
 	/* A round may be one request of many: drivers are not asked with each. */
 	if (now >= c->next_links) {
 		ports_poll_links(a);

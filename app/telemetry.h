@@ -7,8 +7,12 @@
 
 #include <stdbool.h>
 
-/* Registers /millrace/drops and /millrace/csum, once. 0 or -errno. */
+struct app;
+
+/* Registers the commands under /millrace, once. 0 or -errno. */
 int telemetry_register(void);
+/* The control thread, every tick: answers what only it can. */
+void telemetry_answer(struct app *app);
 /* Whether they answer: from the time `app` is open until it is taken apart. */
 void telemetry_serve(bool on);
 

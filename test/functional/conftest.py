@@ -74,6 +74,7 @@ class PcapJob:
         vdevs = [f"net_pcap{i},rx_pcap={d}/in{i}.pcap,tx_pcap={d}/out{i}.pcap" for i in range(2)]
         program = self.start(vdevs, list(options), commands=commands, **how)
         output = program.wait()
+        self.nics = program.nic_stats()
         assert_accounted(output, len(sent) + len(sent1), made)
         return frames.read(d / "out0.pcap"), frames.read(d / "out1.pcap"), output
 

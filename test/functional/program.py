@@ -16,6 +16,8 @@ BUILD = pathlib.Path(os.environ.get("MILLRACE_BUILD", pathlib.Path(__file__).par
 MILLRACE = BUILD / "app" / "millrace"
 # The same program, whose ports are NICs with rte_security: test/nic/program.c says how it is told.
 MILLRACE_NIC = BUILD / "test" / "nic" / "millrace-nic"
+# Suites that run once more on such NICs: what each run's ports are, in that program's words.
+TEST_NIC = os.environ.get("MILLRACE_TEST_NIC")
 MILLRACE_EXEC = BUILD / "exec" / "millrace-exec"
 # Sanitizers are slow, and so is a machine that does something else as well.
 PATIENCE = float(os.environ.get("MILLRACE_TEST_PATIENCE", "60"))
@@ -46,14 +48,18 @@ class Millrace:
     """One run of the program. Options of EAL and of its own are lists; output is kept in a file."""
 
     def __init__(self, directory, vdevs, options=(), commands=None, eal=(), memory=None, env=None,
-                 lcores=None, ctl=True, stdin=subprocess.DEVNULL, wrapper=(), program=MILLRACE):
+                 lcores=None, ctl=True, stdin=subprocess.DEVNULL, wrapper=(), program=None):
         self.directory = directory
         self.prefix = directory.name
         self.output_path = directory / "output.txt"
         self.ctl = directory / "ctl.sock"
         self.env = dict(os.environ, RUNTIME_DIRECTORY=str(directory), LC_ALL="C")
+        if program is None and TEST_NIC:
+            # It looks for millrace-exec beside itself, and then on PATH.
+            program, path = MILLRACE_NIC, f"{MILLRACE_EXEC.parent}:{os.environ['PATH']}"
+            self.env.update(MILLRACE_NIC=TEST_NIC, MILLRACE_NIC_STATS=str(directory / "nic.json"), PATH=path)
         self.env.update(env or {})
-        self.argv = list(wrapper) + [str(program)] + (MEMORY if memory is None else memory)
+        self.argv = list(wrapper) + [str(program or MILLRACE)] + (MEMORY if memory is None else memory)
         self.argv += [f"--file-prefix={self.prefix}", "--lcores",
                       lcores or on_one_cpu(os.getpid()), *eal]
         for vdev in vdevs:
@@ -69,6 +75,18 @@ class Millrace:
             self.process = subprocess.Popen(self.argv, stdin=stdin, stdout=out,
                                             stderr=subprocess.STDOUT, env=self.env,
                                             cwd=directory)
+
+    def nic_stats(self):
+        """Of the NICs of a run that has ended; {} if its ports were none. What must never be, is not."""
+        path = self.directory / "nic.json"
+        if not path.exists():
+            return {}
+        stats = json.loads(path.read_text())
+        assert stats.pop("pool_full"), "a frame of the NIC's own is missing"
+        for device, counters in stats.items():
+            for name in ("tx_lost", "tx_lens", "destroyed_in_use", "left", "flows"):
+                assert counters[name] == 0, f"device {device}: {name} {counters[name]}"
+        return stats
 
     @property
     def output(self):

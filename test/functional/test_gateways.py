@@ -97,6 +97,12 @@ class Gateway:
         self.program.wait_output("start|forward")
         self.program.wait_ready()
 
+    def assert_by_nic(self):
+        """Where its ports are NICs that do ESP (program.TEST_NIC), that was their work."""
+        for port, counters in self.program.nic_stats().items():
+            if port == str(2 - self.side):
+                assert counters["tx_protected"] > 0 and counters["rx_decrypted"] > 0, counters
+
     def state(self, verb, spi, out):
         src, dst = (self.ours, self.theirs) if out else (self.theirs, self.ours)
         rest = f" mode tunnel reqid 9 replay-window 128 flag af-unspec aead " \
@@ -174,6 +180,7 @@ def test_every_byte_arrives(millrace, wires, loss, disorder):
     for gateway in pair.gateways:
         gateway.program.stop()
         assert drops(gateway.program.output).get("esp_icv", 0) == 0
+        gateway.assert_by_nic()
 
 
 def test_nothing_is_in_clear_on_the_wire(millrace, wires):
@@ -188,3 +195,4 @@ def test_nothing_is_in_clear_on_the_wire(millrace, wires):
     assert "esp" in protocols
     for gateway in pair.gateways:
         gateway.program.stop()
+        gateway.assert_by_nic()
