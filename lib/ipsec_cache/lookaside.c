@@ -204,7 +204,9 @@ refused(struct ipsec_slot *slot)
 
 	slot->state = IPSEC_SLOT_DONE;
 	slot->error = IPSEC_CACHE_ESP_DEVICE_FULL;
-	if (!slot->sealed || s->kind != IPSEC_SESSION_LOOKASIDE_PROTOCOL)
+	/* unless the CPU went on from there: it failed in the middle of a burst (D12) */
+	if (!slot->sealed || s->kind != IPSEC_SESSION_LOOKASIDE_PROTOCOL ||
+		ipsec_load(&slot->rt->oseq) != ipsec_load(&s->reached))
 		return;
 	ipsec_add(&s->reached, UINT64_MAX); /* less 1 */
 	ipsec_add(&slot->rt->oseq, UINT64_MAX);

@@ -545,6 +545,27 @@ lookaside_protocol_numbers_have_no_holes(void **state)
 	end();
 }
 
+/* The CPU gave out a number behind one that the device then did not take: none comes twice. */
+static void
+lookaside_D12_refused_number_is_not_the_cpus(void **state)
+{
+	struct ipsec_cache_rt *rt = begin("protocol", SAD_DIR_OUT);
+	struct ipsec_job job = { .rt = rt, .m = world_frame(pool, AF_INET, 50, 7) };
+
+	(void)state;
+	rte_pktmbuf_adj(job.m, 14);
+	ipsec_cache_begin(worker());
+	assert_true(ipsec_lookaside_whole(worker(), &job, rt->session, true));
+	ipsec_store(&rt->session->reached, 1);
+	ipsec_store(&rt->oseq, 2);
+	fault(NIC_FAULT_op_full, 0 + 1);
+	ipsec_lookaside_flush(worker());
+	assert_int_equal(poll(1, 1000), 1);
+	expect_failed(0, 1, IPSEC_CACHE_ESP_DEVICE_FULL);
+	assert_int_equal(ipsec_load(&rt->oseq), 2);
+	end();
+}
+
 static struct rte_crypto_op *lies[PACKET_VECTOR_MAX];
 static uint16_t n_lies;
 
@@ -628,6 +649,7 @@ main(void)
 		cmocka_unit_test(lookaside_late_packets_are_freed),
 		cmocka_unit_test(lookaside_rehome_gives_up),
 		cmocka_unit_test(lookaside_protocol_numbers_have_no_holes),
+		cmocka_unit_test(lookaside_D12_refused_number_is_not_the_cpus),
 		cmocka_unit_test(lookaside_D25_a_lie_is_no_plaintext),
 		cmocka_unit_test(lookaside_lack_is_named),
 	};
