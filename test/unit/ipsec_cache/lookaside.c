@@ -365,6 +365,79 @@ lookaside_D7_second_look_at_the_window(void **state)
 	end();
 }
 
+/* The frame in segments of 60 bytes. */
+static struct rte_mbuf *
+cut(struct rte_mbuf *m)
+{
+	struct rte_mbuf *pieces = test_frame(pool, rte_pktmbuf_mtod(m, void *), m->pkt_len, 60);
+
+	rte_pktmbuf_free(m);
+	return pieces;
+}
+
+/* A driver without scatter-gather: the CPU does those packets, in their turn. */
+static void
+lookaside_segments_wait_their_turn(void **state)
+{
+	struct ipsec_cache_rt *rt = begin("none", SAD_DIR_IN);
+	struct rte_mbuf *pkts[4];
+	struct ipsec_cache_result r;
+
+	(void)state;
+	ipsec_lookaside_dev(world.ic, 0)->sgl = false;
+	fault(NIC_FAULT_op_hold, 1);
+	peer_frames(rt, pkts, 4);
+	pkts[1] = cut(pkts[1]);
+	*rte_pktmbuf_mtod_offset(pkts[2], uint8_t *, 70) ^= 1;
+	pkts[2] = cut(pkts[2]);
+	open_all(pkts, 4, &r);
+	assert_int_equal(poll(1, 1), 0);
+	fault(NIC_FAULT_op_hold, 0);
+	assert_int_equal(poll(4, 1000), 4);
+	expect_failed(2, 1, IPSEC_CACHE_ESP_ICV);
+	for (unsigned int i = 0; i < 4; i += 1 + (i == 1)) {
+		assert_false(done[i].failed);
+		assert_int_equal(done[i].m->pkt_len, 14 + 28 + 99);
+		rte_pktmbuf_free(done[i].m);
+	}
+	assert_int_equal(ipsec_window_top(&rt->window), 4);
+	end();
+}
+
+static void
+lookaside_segments_are_sealed(void **state)
+{
+	struct ipsec_cache_rt *rt = begin("none", SAD_DIR_OUT);
+	struct ipsec_cache_worker *w = worker();
+	struct rte_mbuf *m = cut(world_frame(pool, AF_INET, 200, 7)), *whole;
+	struct ipsec_cache_decision d = {
+		.rt = rt, .action = IPSEC_CACHE_PROTECT, .mtu = 1400, .session = rt->session
+	};
+	const struct ipsec_cache_decision *decisions[1] = { &d };
+	struct packet_view view;
+	struct packet_vector v = { .pkts = &m, .views = &view, .n = 1 };
+	struct ipsec_cache_result r;
+	uint8_t nonce[12], tag[16], *esp;
+
+	(void)state;
+	ipsec_lookaside_dev(world.ic, 0)->sgl = false;
+	ipsec_cache_begin(w);
+	ipsec_cache_seal(w, &v, 1, decisions, &r);
+	assert_int_equal(poll(1, 1000), 1);
+	assert_false(done[0].failed);
+	whole = rte_pktmbuf_copy(done[0].m, pool, 0, UINT32_MAX);
+	esp = rte_pktmbuf_mtod_offset(whole, uint8_t *, 34);
+	memcpy(nonce, &rt->salt, 4);
+	memcpy(nonce + 4, esp + 8, 8);
+	rt->decrypt(rt->key, &w->gcm, esp + 16, esp + 16, whole->pkt_len - 34 - 32, nonce, esp, 8,
+		tag, 16);
+	assert_memory_equal(tag, esp + whole->pkt_len - 34 - 16, 16);
+	assert_int_equal(esp[16], 0x45);
+	rte_pktmbuf_free(whole);
+	expect_sealed(0, 1, 1);
+	end();
+}
+
 /* One packet never comes back: those behind it do, and the CPU goes on. */
 static void
 lookaside_lost_packet_fails_the_device(void **state)
@@ -642,6 +715,8 @@ main(void)
 		cmocka_unit_test(lookaside_lane_is_bounded),
 		cmocka_unit_test(lookaside_errors_have_names),
 		cmocka_unit_test(lookaside_D7_second_look_at_the_window),
+		cmocka_unit_test(lookaside_segments_wait_their_turn),
+		cmocka_unit_test(lookaside_segments_are_sealed),
 		cmocka_unit_test(lookaside_lost_packet_fails_the_device),
 		cmocka_unit_test(lookaside_dead_device_fails),
 		cmocka_unit_test(lookaside_E4_delete_with_packets_inside),
