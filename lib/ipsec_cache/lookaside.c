@@ -21,6 +21,8 @@
 #define COLLECT 64 /* operations taken out at once */
 /* Looks in vain before a device has failed: a worker that did not run for long has few. */
 #define LOOKS_MIN 64
+/* Bytes of a check value that are zeros until the device has made it: there are that many. */
+#define ICV_LOOKED_AT 8
 
 static struct ipsec_lane *
 lane_of(struct ipsec_cache_worker *w, const struct ipsec_session *s)
@@ -134,6 +136,8 @@ ipsec_lookaside_seal(
 	fill(w, op, slot, job, s, true);
 	fill_text(op, slot, job, job->m->nb_segs == 1 ? job->m : rte_pktmbuf_lastseg(job->m),
 		job->icv);
+	if (likely(job->rt->icv_len != 0))
+		memset(job->icv, 0, ICV_LOOKED_AT);
 	if (unlikely(job->m->nb_segs != 1 && !s->crypto->sgl)) {
 		/* in its turn, so that it overtakes none that is inside */
 		ipsec_job_chain(w, (struct ipsec_job *)(uintptr_t)job, true);
@@ -359,6 +363,19 @@ find_way(struct ipsec_cache_worker *w, struct way *way, const struct ipsec_cache
 	conf->resolve(conf->arg, rt->family, rt->daddr, rte_jhash_1word(rt->spi, 0), &way->hop);
 }
 
+/* A device that says it sealed a text and did not touch it: the check value shows it. */
+static inline bool
+is_untouched(const struct ipsec_slot *slot)
+{
+	const struct rte_crypto_op *op = RTE_PTR_SUB(slot, IPSEC_SLOT_OFFSET);
+	uint64_t icv;
+
+	if (slot->session->kind != IPSEC_SESSION_LOOKASIDE_CRYPTO || slot->rt->icv_len == 0)
+		return false;
+	memcpy(&icv, op->sym->aead.digest.data, sizeof(icv));
+	return icv == 0;
+}
+
 static inline enum ipsec_cache_error
 go_on(struct ipsec_cache_worker *w, struct ipsec_slot *slot, struct way *way,
 	struct ipsec_cache_done *done)
@@ -372,6 +389,8 @@ go_on(struct ipsec_cache_worker *w, struct ipsec_slot *slot, struct way *way,
 	}
 	if (!slot->sealed)
 		return ipsec_open_finish(w, slot);
+	if (unlikely(is_untouched(slot)))
+		return IPSEC_CACHE_ESP_DEVICE;
 	if (unlikely((error = ipsec_seal_finish(w, slot)) != IPSEC_CACHE_ERROR_MAX))
 		return error;
 	find_way(w, way, slot->rt);

@@ -673,18 +673,22 @@ lie_dequeue(void *qp, struct rte_crypto_op **ops, uint16_t n)
 static void
 lookaside_D25_a_lie_is_no_plaintext(void **state)
 {
-	struct ipsec_cache_rt *rt = begin("protocol", SAD_DIR_OUT);
+	static const char *const presets[] = { "protocol", "none" }; /* of its rte_security */
 	struct ipsec_cache_result r;
+	struct ipsec_cache_rt *rt;
 
 	(void)state;
-	rte_crypto_fp_ops[dev].enqueue_burst = lie_enqueue;
-	rte_crypto_fp_ops[dev].dequeue_burst = lie_dequeue;
-	seal(rt, 4, &r);
-	assert_int_equal(poll(4, 1000), 4);
-	expect_failed(0, 4, IPSEC_CACHE_ESP_DEVICE);
-	assert_int_equal(poll(1, 0), 0);
-	assert_false(ipsec_cache_busy(worker()));
-	end();
+	for (unsigned int i = 0; i < RTE_DIM(presets); i++) {
+		rt = begin(presets[i], SAD_DIR_OUT);
+		rte_crypto_fp_ops[dev].enqueue_burst = lie_enqueue;
+		rte_crypto_fp_ops[dev].dequeue_burst = lie_dequeue;
+		seal(rt, 4, &r);
+		assert_int_equal(poll(4, 1000), 4);
+		expect_failed(0, 4, IPSEC_CACHE_ESP_DEVICE);
+		assert_int_equal(poll(1, 0), 0);
+		assert_false(ipsec_cache_busy(worker()));
+		end();
+	}
 }
 
 /* What a device cannot do is said with its name, and the CPU does it. */
