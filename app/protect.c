@@ -2,11 +2,15 @@
  * Copyright (c) 2026 The millrace authors
  */
 
+#include <string.h>
+
 #include <rte_ether.h>
 
 #include "app.h"
 #include "pipeline.h"
 #include "protect.h"
+
+#define L2_LEN_MASK ((1u << RTE_MBUF_L2_LEN_BITS) - 1)
 
 bool
 protect_complete(struct worker *worker, struct rte_mbuf *m)
@@ -14,18 +18,33 @@ protect_complete(struct worker *worker, struct rte_mbuf *m)
 	return ipsec_cache_complete(worker->ipsec, m);
 }
 
-/* Tags may have come or gone since a NIC was told where layer 3 begins. */
-static void
+static bool
+is_tag(rte_be16_t type)
+{
+	return type == RTE_BE16(RTE_ETHER_TYPE_VLAN) || type == RTE_BE16(RTE_ETHER_TYPE_QINQ) ||
+		type == RTE_BE16(RTE_ETHER_TYPE_QINQ1);
+}
+
+/*
+ * Tags may have come or gone since a NIC was told where layer 3 begins: more, too, than a view
+ * follows. False: more than l2_len can say.
+ */
+static bool
 renew_l2_len(struct rte_mbuf *m)
 {
-	const struct rte_ether_hdr *eth = rte_pktmbuf_mtod(m, const struct rte_ether_hdr *);
-	struct packet_view view = { .l3_off = RTE_ETHER_HDR_LEN };
+	uint32_t off = RTE_ETHER_HDR_LEN;
+	rte_be16_t buf, type;
+	const void *p;
 
-	if (unlikely(eth->ether_type != RTE_BE16(RTE_ETHER_TYPE_IPV4) &&
-		    eth->ether_type != RTE_BE16(RTE_ETHER_TYPE_IPV6)))
-		packet_view_parse(m, &view);
-	if (unlikely(m->l2_len != view.l3_off))
-		m->l2_len = view.l3_off;
+	while ((p = packet_read(m, off - 2, 2, &buf)) != NULL) {
+		memcpy(&type, p, sizeof(type));
+		if (likely(!is_tag(type)))
+			break;
+		off += sizeof(struct rte_vlan_hdr);
+	}
+	if (unlikely(m->l2_len != off))
+		m->l2_len = off & L2_LEN_MASK;
+	return p != NULL && off <= L2_LEN_MASK;
 }
 
 /* DROP_MAX: it may leave. */
@@ -38,8 +57,7 @@ look(struct worker *worker, const struct port *port, struct rte_mbuf *m)
 		return DROP_MAX;
 	if (unlikely(m->port != port->id))
 		return protect_complete(worker, m) ? DROP_MAX : DROP_ESP_DEVICE;
-	renew_l2_len(m);
-	return DROP_MAX;
+	return likely(renew_l2_len(m)) ? DROP_MAX : DROP_ESP_DEVICE;
 }
 
 static void

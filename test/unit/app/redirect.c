@@ -4,6 +4,7 @@
 
 /* mirred through the whole program, and the bands of a root prio. */
 
+#include <bsd/string.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -245,6 +246,17 @@ what_is_left_to_a_nic_leaves_by_its_port_alone(void **state)
 }
 
 static void
+push_tags(unsigned int n)
+{
+	char line[1024] = "tc filter add dev p1 egress matchall";
+
+	for (unsigned int i = 0; i < n; i++)
+		strlcat(line, i + 1 < n ? " action vlan push id 7 pipe" : " action vlan push id 7",
+			sizeof(line));
+	dataplane_command(line);
+}
+
+static void
 tags_are_told_to_the_nic(void **state)
 {
 	struct rte_mbuf *m;
@@ -257,7 +269,21 @@ tags_are_told_to_the_nic(void **state)
 	assert_non_null(m = dataplane_sent(1));
 	assert_int_equal(m->l2_len, 18);
 	rte_pktmbuf_free(m);
+	/* More than a view follows; and more than l2_len has room for. */
+	for (unsigned int n = 6; n <= 30; n += 24) {
+		dataplane_command("tc filter del dev p1 egress");
+		push_tags(n);
+		dataplane_inject_marked(0, broken, sizeof(broken), TO_NIC, 1);
+		dataplane_turn();
+		if (n == 30)
+			break;
+		assert_non_null(m = dataplane_sent(1));
+		assert_int_equal(m->l2_len, 14 + 4 * n);
+		rte_pktmbuf_free(m);
+	}
 	dataplane_expect_nothing();
+	assert_int_equal(dataplane_drops(DROP_ESP_DEVICE), 1);
+	assert_int_equal(dataplane_drops_all(), 1);
 }
 
 static void
