@@ -516,6 +516,33 @@ offload_redirected_is_completed_or_dropped(void **state)
 	stop();
 }
 
+/*
+ * A frame of an SA that has gone meanwhile, and another has its SPI: its number is one that the new
+ * one has not given out yet, and will, so it may not be used with the new one's key.
+ */
+static void
+offload_redirected_of_an_sa_that_was_replaced(void **state)
+{
+	struct ipsec_cache_sa_id id = id_of(false);
+	struct ipsec_cache_sa_spec spec = sa_spec(false);
+	const char *error, *why = "";
+	struct rte_mbuf *m;
+
+	(void)state;
+	start();
+	nic_caps_preset(cards[0].port, "inline_crypto");
+	tunnel();
+	OK(send_by(0));
+	m = seal(&error);
+	assert_non_null(m);
+	assert_true((m->ol_flags & RTE_MBUF_F_TX_SEC_OFFLOAD) != 0);
+	assert_int_equal(ipsec_cache_sa_del(world.ic, &id), 0);
+	assert_int_equal(ipsec_cache_sa_add(world.ic, &spec, false, &why), 0);
+	assert_false(ipsec_cache_complete(ipsec_cache_worker(world.ic, 0), m));
+	rte_pktmbuf_free(m);
+	stop();
+}
+
 /* With ESN the high half of a number is nowhere in the frame. */
 static void
 offload_redirected_with_esn(void **state)
@@ -1215,6 +1242,7 @@ main(void)
 		cmocka_unit_test(offload_what_no_list_says),
 		cmocka_unit_test(offload_follows_the_route),
 		cmocka_unit_test(offload_redirected_is_completed_or_dropped),
+		cmocka_unit_test(offload_redirected_of_an_sa_that_was_replaced),
 		cmocka_unit_test(offload_redirected_with_esn),
 		cmocka_unit_test(offload_waits_for_no_neighbour),
 		cmocka_unit_test(offload_E4_a_session_outlives_its_packets),
