@@ -56,6 +56,8 @@ table_free(struct ipsec_devices *d)
 	free(d->free);
 	free((void *)(uintptr_t)d->events);
 	free((void *)(uintptr_t)d->slots);
+	d->generations = d->free = NULL;
+	d->events = NULL;
 	d->slots = NULL;
 }
 
