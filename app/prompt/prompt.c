@@ -188,6 +188,11 @@ run_file(struct prompt *p, FILE *file, const char *path, bool echo)
 		/* An outer file adds its own line, not this sentence again. */
 		snprintf(p->error, sizeof(p->error), "stopped in %s", path);
 	}
+	/* not its end, but a directory, or a disk that fails */
+	if (ret == 0 && ferror(file) != 0) {
+		prompt_fail("%s: %s", path, strerror(errno));
+		ret = -1;
+	}
 	free(line);
 	return ret;
 }

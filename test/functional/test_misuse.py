@@ -59,6 +59,11 @@ def test_missing_command_file(millrace):
     assert re.search(r"nowhere\.cmd: .*No such file", output), output
 
 
+def test_directory_as_command_file(millrace):
+    output = millrace(NULL_PORTS, ["--cmdline-file=/"]).wait(None)
+    assert re.search(r"/: .*directory", output), output
+
+
 def test_missing_pcap_file(millrace):
     output = millrace(["net_pcap0,rx_pcap=nowhere.pcap,tx_pcap=out.pcap"]).wait(None)
     assert "nowhere.pcap" in output
