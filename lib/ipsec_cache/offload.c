@@ -298,6 +298,12 @@ look_at_session(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_sessio
 		e->offload.retry_ms = ic->now_ms + RETRY_MS;
 		return true;
 	}
+	/* an SA that says nothing of its direction has it from our addresses, which may come later
+	 */
+	if (!s->in && is_inbound(ic, &e->sa.spec)) {
+		leave(ic, e, s, "its session was for packets that go out");
+		return true;
+	}
 	if (e->sa.spec.offload_ifindex == 0 && !ipsec_session_is_lookaside(s)) {
 		ifindex = route_ifindex(ic, &e->sa.spec, s->in);
 		if (ifindex != 0 && ifindex != s->ifindex) {

@@ -23,6 +23,7 @@
 
 #define HERE "192.0.2.1"
 #define THERE "192.0.2.2"
+#define LATER "192.0.2.3"
 #define OUT_SPI 0x1001
 #define IN_SPI 0x1002
 #define PAYLOAD 100
@@ -491,6 +492,32 @@ offload_follows_the_route(void **state)
 		assert_int_equal(COUNT(0, tx_lost) + COUNT(1, tx_lost), 0);
 		stop();
 	}
+}
+
+/* SAs that come before the address that they end at are taken for outbound ones until then. */
+static void
+offload_an_address_comes_after_its_sa(void **state)
+{
+	struct ipsec_cache_sa_spec spec = world_spec(THERE, LATER, IN_SPI);
+	struct ipsec_cache_sa_id id = id_of(true);
+	const struct ipsec_session *session;
+	const struct ipsec_cache_sa *sa;
+
+	(void)state;
+	start();
+	world_sa(&world, &spec);
+	id.daddr = spec.info.id.daddr;
+	sa = ipsec_cache_sa_find(world.ic, &id);
+	session = atomic_load(&sa->rt->session);
+	assert_false(session->in);
+	world_local(&world, LATER);
+	pass(1100);
+	session = atomic_load(&sa->rt->session);
+	assert_non_null(session);
+	assert_true(session->in);
+	assert_int_equal(stats().sessions, 1);
+	assert_int_equal(CARD_STAT(&cards[0], flows), 1);
+	stop();
 }
 
 /* A frame that a NIC was to protect is sent by another port. */
@@ -1241,6 +1268,7 @@ main(void)
 		cmocka_unit_test(offload_asked_for_is_had_or_refused),
 		cmocka_unit_test(offload_what_no_list_says),
 		cmocka_unit_test(offload_follows_the_route),
+		cmocka_unit_test(offload_an_address_comes_after_its_sa),
 		cmocka_unit_test(offload_redirected_is_completed_or_dropped),
 		cmocka_unit_test(offload_redirected_of_an_sa_that_was_replaced),
 		cmocka_unit_test(offload_redirected_with_esn),
