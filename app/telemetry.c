@@ -231,8 +231,8 @@ telemetry_register(void)
 		ret = rte_telemetry_register_cmd("/millrace/csum", tel_csum,
 			"What the checksum action did to packets. No parameters");
 	if (ret == 0)
-		ret = rte_telemetry_register_cmd(
-			"/millrace/ipsec", tel_ipsec, "The cache of SAs and routes. No parameters");
+		ret = rte_telemetry_register_cmd("/millrace/ipsec", tel_ipsec,
+			"The cache of SAs and routes, and sessions of NICs. No parameters");
 	if (ret == 0)
 		ret = rte_telemetry_register_cmd("/millrace/ipsec/sa", tel_sas,
 			"SAs, and what does their work. Parameter: how many to pass over");

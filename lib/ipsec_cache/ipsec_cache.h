@@ -79,7 +79,7 @@
 	X(ESP_FRAGMENT, "esp_fragment", "a fragment where ESP needs the whole packet") \
 	X(ESP_NOBUF, "esp_nobuf", "no mbuf, headroom or tailroom for ESP") \
 	X(ESP_SEQ, "esp_seq", "the SA has no sequence numbers left") /* OutStateSeqError */ \
-	X(ESP_DEVICE, "esp_device", "a crypto device failed") \
+	X(ESP_DEVICE, "esp_device", "a NIC or crypto device failed it, or is not believed") \
 	X(ESP_DEVICE_FULL, "esp_device_full", "a crypto device takes no more packets for now") \
 	/* Policy. */ \
 	X(POLICY_BLOCK, "policy_block", \
