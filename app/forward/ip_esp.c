@@ -100,6 +100,10 @@ open_all(struct burst *b, struct packet_vector *vector, uint64_t esp, struct ips
 	struct ipsec_cache_result r;
 	unsigned int i;
 
+	/* What a crypto device gives back says nothing else of where it came in; tc may have moved
+	 * it since the driver wrote that, and not every driver does. */
+	packet_mask_for_each (i, esp)
+		b->pkts[i]->port = b->rx_port;
 	ipsec_cache_open(b->worker->ipsec, vector, esp, &r);
 	esp &= ~r.not_ours;
 	b->v4 &= ~esp;

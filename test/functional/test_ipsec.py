@@ -142,6 +142,23 @@ def test_esp_for_us_is_opened_and_forwarded(pcap_job, inner, outer):
     assert_by_nic(pcap_job, "1", "rx_decrypted", 40)
 
 
+@pytest.mark.skipif(BY_PROTOCOL, reason="the NIC opens it before tc sees it")
+def test_redirected_esp_came_in_by_the_other_port(pcap_job):
+    """Policies see the device that tc says it came in by, whoever opens it."""
+    policies = [line.replace("dir fwd", "dev p0 dir fwd") for line in tunnel(4, 4)]
+    sent = [plain(4, bytes([i]), back=True) for i in range(9)]
+    frames_in = [Ether(encrypted(p, 4, seq)) for seq, p in enumerate(sent, start=1)]
+    for frame in frames_in:
+        frame.dst = INSIDE
+    back, _, output = pcap_job.run(
+        [], start(policies + [
+            "ip xfrm policy add src 198.51.100.0/24 dst 192.0.2.0/24 dir fwd priority 9 action block",
+            "tc qdisc add dev p1 clsact",
+            "tc filter add dev p1 ingress matchall action mirred ingress redirect dev p0"]),
+        sent1=[bytes(frame) for frame in frames_in])
+    assert [bytes(to_ip(data)) for data in back] == [forwarded(p) for p in sent], output
+
+
 def test_nat_traversal(pcap_job):
     """RFC 3948, both ways; IKE is nobody's here, a keepalive is read."""
     extra = "encap espinudp 4500 4500 0.0.0.0"
