@@ -332,13 +332,13 @@ ipsec_session_create(struct ipsec_cache *ic, struct ipsec_device *dev, struct ip
 	*missing = "its session of an SA with that SPI has not ended yet";
 	if (in && dev->dying[spi_bucket(rt)] != 0)
 		return NULL;
-	if ((*missing = unlike(rt, kind, in)) != NULL)
-		return NULL;
 	ipsec_want_fill(&want, rt,
 		kind == IPSEC_SESSION_INLINE_CRYPTO ? RTE_SECURITY_ACTION_TYPE_INLINE_CRYPTO
 						    : RTE_SECURITY_ACTION_TYPE_INLINE_PROTOCOL,
 		in);
 	if ((c = ipsec_capability_find(dev->ctx, &want, missing)) == NULL)
+		return NULL;
+	if ((*missing = unlike(rt, kind, in)) != NULL)
 		return NULL;
 	*missing = "there is no room for its session";
 	if (dev->n_sessions >= DEVICE_SESSIONS_MAX || (s = session_alloc(ic, dev, rt)) == NULL)

@@ -80,7 +80,7 @@ def test_a_port_that_cannot_is_named(nic_job):
     lines = tunnel(4, 4)
     sent, out, output = send(nic_job, start(lines) + ["show ipsec sa"], nic="0=none,1=none")
     assert_tunnelled(sent, out)
-    assert len(re.findall(r"0x0000[12]001 .*: p1: ", output)) == 2, output
+    assert len(re.findall(r"0x0000[12]001 .*: p1: its driver has no ", output)) == 2, output
 
 
 INLINE_PROTOCOL = 2  # RTE_SECURITY_ACTION_TYPE_INLINE_PROTOCOL
