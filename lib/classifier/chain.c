@@ -42,7 +42,8 @@ chain_make(struct classifier_block *block, uint32_t index)
 void
 chain_free_unpublished(struct classifier_chain *chain)
 {
-	free(chain->prios);
+	if (chain->prios != chain->only)
+		free(chain->prios);
 	free(chain->template);
 	slab_free(chain);
 }
@@ -144,15 +145,22 @@ prio_free_unpublished(struct classifier_prio *prio)
 int
 prio_reserve(struct classifier_chain *chain)
 {
-	uint32_t room = chain->room == 0 ? 1 : 2 * chain->room;
 	struct classifier_prio **prios;
 
 	if (chain->n_prios < chain->room)
 		return 0;
-	if ((prios = realloc(chain->prios, room * sizeof(*prios))) == NULL)
+	if (chain->room == 0) {
+		chain->prios = chain->only;
+		chain->room = 1;
+		return 0;
+	}
+	prios = chain->prios != chain->only ? chain->prios : NULL;
+	if ((prios = realloc(prios, 2 * chain->room * sizeof(*prios))) == NULL)
 		return -ENOMEM;
+	if (chain->prios == chain->only)
+		prios[0] = chain->only[0];
 	chain->prios = prios;
-	chain->room = room;
+	chain->room *= 2;
 	return 0;
 }
 
@@ -218,9 +226,11 @@ prio_reclaim(struct rcu_head *head)
 	 */
 	if (prio->rules.count != 0)
 		reap(prio, REAP_EACH);
-	else if (!prio->reaped)
+	else if (!prio->reaped) {
 		prio->reaped = true;
-	else if (prio->kind != CLASSIFIER_FLOWER || flower_fini(prio)) {
+		if (prio->kind == CLASSIFIER_FLOWER)
+			flower_fini_soon(prio);
+	} else if (prio->kind != CLASSIFIER_FLOWER || flower_fini(prio)) {
 		index_map_clear(&prio->rules);
 		slab_free(prio);
 		return;

@@ -50,6 +50,7 @@ struct classifier_chain {
 	 * microseconds. */
 	struct classifier_prio **prios __rte_cache_aligned; /* workers read none of these */
 	uint32_t n_prios, room;
+	struct classifier_prio *only[1]; /* prios, as long as one is enough */
 	struct rcu_head rcu;
 };
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include <rte_common.h>
+#include <rte_prefetch.h>
 #include <rte_random.h>
 
 #include "classifier/flower_mask.h"
@@ -240,11 +241,8 @@ mask_make(struct classifier_prio *prio, const struct flower_pattern *pattern)
 
 	if (mask == NULL)
 		return NULL;
-	if (rule_table_init(
-		    &mask->table, prio->classifier->rcu, prio->classifier->slab, rule_hash) != 0) {
-		slab_free(mask);
-		return NULL;
-	}
+	rule_table_init(
+		&mask->table, &mask->few, prio->classifier->rcu, prio->classifier->slab, rule_hash);
 	mask->prio = prio;
 	mask->ranged = pattern->ranged;
 	mask->parts = (uint8_t)flower_key_parts(pattern);
@@ -340,6 +338,20 @@ mask_unpublish(struct flower_mask *mask)
 		flower->last = mask->prev;
 	unlink_same_hash(flower, mask);
 	rcu_defer(mask->table.rcu, &mask->rcu, mask_reclaim);
+}
+
+void
+flower_fini_soon(const struct classifier_prio *prio)
+{
+	const struct flower_mask *mask =
+		atomic_load_explicit(&prio->flower.first, memory_order_relaxed);
+
+	if (mask == NULL)
+		return;
+	rte_prefetch0(mask);
+	rte_prefetch0(&mask->table.buckets);
+	for (size_t at = 0; at < sizeof(mask->few); at += RTE_CACHE_LINE_SIZE)
+		rte_prefetch0((const uint8_t *)&mask->few + at);
 }
 
 bool

@@ -51,6 +51,7 @@ struct flower_mask {
 	/* control thread */
 	uint64_t full[FLOWER_WORDS];
 	struct rcu_head rcu;
+	struct rule_table_first few; /* workers */
 } __rte_cache_aligned;
 static_assert(offsetof(struct flower_mask, table.buckets) == RTE_CACHE_LINE_SIZE &&
 		offsetof(struct flower_mask, word[3]) <= 2 * RTE_CACHE_LINE_SIZE,
@@ -107,6 +108,8 @@ void flower_init(struct classifier_prio *prio);
  * is freed.
  */
 bool flower_fini(struct classifier_prio *prio);
+/* Has the caches fetch what that touches first: worth it a while before, not right before. */
+void flower_fini_soon(const struct classifier_prio *prio);
 /* -EINVAL with a sentence for what cannot match, or contradicts itself. */
 int
 flower_compile(const struct flower_match *match, struct flower_pattern *pattern, const char **why);

@@ -62,7 +62,9 @@ chunk_free(struct bucket_chunk *chunk)
 {
 	for (uint32_t i = 0; i < chunk->n; i++)
 		more_free(&chunk->bucket[i]);
-	slab_free(chunk);
+	/* The one of the first table is part of that. */
+	if (chunk->n != 1)
+		slab_free(chunk);
 }
 
 static void
@@ -103,6 +105,9 @@ buckets_make(const struct rule_table *table, uint32_t n)
 static void
 buckets_unmake(struct buckets *buckets)
 {
+	/* The first table stands beside its mask. */
+	if (buckets->mask == 0)
+		return;
 	if (buckets_size(buckets->mask + 1) == RTE_CACHE_LINE_SIZE)
 		slab_free(buckets);
 	else
@@ -126,24 +131,19 @@ chunk_ensure(struct rule_table *table, struct buckets *buckets, uint32_t at)
 	return *chunk != NULL ? 0 : -ENOMEM;
 }
 
-int
-rule_table_init(struct rule_table *table, struct rcu *rcu, struct slab *slab,
-	uint32_t (*hash_of)(const struct classifier_rule *rule))
+void
+rule_table_init(struct rule_table *table, struct rule_table_first *first, struct rcu *rcu,
+	struct slab *slab, uint32_t (*hash_of)(const struct classifier_rule *rule))
 {
-	struct buckets *buckets;
+	struct buckets *buckets = (void *)first->buckets;
 
 	table->rcu = rcu;
 	table->slab = slab;
-	if ((buckets = buckets_make(table, 1)) == NULL)
-		return -ENOMEM;
-	if (chunk_ensure(table, buckets, 0) != 0) {
-		buckets_unmake(buckets);
-		return -ENOMEM;
-	}
 	table->count = 0;
 	table->hash_of = hash_of;
+	buckets->chunk[0] = (void *)first->chunk;
+	buckets->chunk[0]->n = 1;
 	atomic_init(&table->buckets, buckets);
-	return 0;
 }
 
 static struct buckets *

@@ -63,6 +63,17 @@ struct buckets {
 	struct bucket_chunk *chunk[]; /* set before a bucket in it is reached */
 };
 
+/*
+ * Room for a table of one bucket, which most masks never outgrow: beside the mask it costs no
+ * further allocation, and no further page.
+ */
+struct rule_table_first {
+	uint8_t buckets[RTE_CACHE_LINE_SIZE];
+	uint8_t chunk[sizeof(struct bucket_chunk) + sizeof(struct bucket)];
+} __rte_cache_aligned;
+static_assert(sizeof(struct buckets) + sizeof(struct bucket_chunk *) <= RTE_CACHE_LINE_SIZE,
+	"a small table is in one line");
+
 struct rule_table {
 	struct rcu *rcu;
 	struct slab *slab;
@@ -73,9 +84,12 @@ struct rule_table {
 	_Atomic(struct buckets *) buckets;
 };
 
-/* `slab` is where its memory comes from. 0 or -ENOMEM. */
-int rule_table_init(struct rule_table *table, struct rcu *rcu, struct slab *slab,
-	uint32_t (*hash_of)(const struct classifier_rule *rule));
+/*
+ * `slab` is where its memory comes from, but for `first`: zeroed, and to be freed after the table,
+ * in a reclaim that was deferred after the last insertion.
+ */
+void rule_table_init(struct rule_table *table, struct rule_table_first *first, struct rcu *rcu,
+	struct slab *slab, uint32_t (*hash_of)(const struct classifier_rule *rule));
 /*
  * Frees up to n chunks of 64 KiB at once: no worker may come here any more. True when all is freed;
  * until then call it again.
