@@ -384,11 +384,9 @@ bench_insert_kind(struct bench *b, uint32_t n, enum actions actions, const char 
 	struct classifier_rule **rule = calloc(n, sizeof(*rule));
 	struct flower_match m;
 	double start;
-	size_t used;
 
 	if (rule == NULL)
 		errx(1, "no memory");
-	used = memory(b);
 	start = cpu_time();
 	for (uint32_t i = 0; i < n; i++) {
 		match_of(i, 0, &m);
@@ -397,8 +395,6 @@ bench_insert_kind(struct bench *b, uint32_t n, enum actions actions, const char 
 			rcu_reclaim(b->rcu, 0);
 	}
 	say(b, n / (cpu_time() - start) / 1e6, "M/s", "insert %u rules, %s", n, name);
-	say(b, (double)(memory(b) - used) / n, "bytes",
-		"memory a rule of %u, %s, counters of %u worker included", n, name, 1);
 	start = cpu_time();
 	delete_all(b, rule, n);
 	say(b, n / (cpu_time() - start) / 1e6, "M/s", "delete %u rules, %s", n, name);
@@ -455,16 +451,76 @@ bench_chains(struct bench *b)
 	flush(b);
 }
 
+/* Tables with counters of so many workers, of which one counts. */
+static void
+make_tables(struct bench *b, unsigned int workers)
+{
+	if ((b->actions = action_table_create(b->rcu, workers)) == NULL ||
+		(b->classifier = classifier_create(b->rcu, b->actions)) == NULL ||
+		classifier_block_create(b->classifier, &b->block) != 0)
+		errx(1, "no memory");
+	b->shared = make_action(b, TC_ACT_OK);
+}
+
+static void
+free_tables(struct bench *b)
+{
+	classifier_block_put(b->block);
+	rcu_barrier(b->rcu);
+	classifier_destroy(b->classifier);
+	action_table_destroy(b->actions);
+	rcu_barrier(b->rcu);
+}
+
+/* What n rules take in tables that never had any, with counters of so many workers. */
+static double
+memory_of(struct bench *b, uint32_t n, enum actions actions, unsigned int workers)
+{
+	struct flower_match m;
+	size_t used;
+
+	free_tables(b);
+	make_tables(b, workers);
+	used = memory(b);
+	for (uint32_t i = 0; i < n; i++) {
+		match_of(i, 0, &m);
+		add_rule(b, 0, 1, &m, actions);
+		if (i % 1024 == 0)
+			rcu_reclaim(b->rcu, 0);
+	}
+	/* Tables that were outgrown are no part of it. */
+	rcu_barrier(b->rcu);
+	return (double)(memory(b) - used) / n;
+}
+
+static void
+bench_memory(struct bench *b)
+{
+	static const struct {
+		enum actions actions;
+		const char *name;
+	} kinds[] = { { SHARED_ACTION, "one shared action" },
+		{ OWN_ACTION, "each with its own action" } };
+	uint32_t n = b->most / 5;
+
+	for (unsigned int k = 0; k < RTE_DIM(kinds); k++) {
+		double one = memory_of(b, n, kinds[k].actions, 1),
+		       three = memory_of(b, n, kinds[k].actions, 3);
+
+		say(b, one, "bytes", "memory a rule of %u, %s, counters of 1 worker included", n,
+			kinds[k].name);
+		say(b, (three - one) / 2, "bytes", "the same for each further worker");
+	}
+}
+
 static void
 setup(struct bench *b)
 {
 	b->qsbr = aligned_alloc(RTE_CACHE_LINE_SIZE, rte_rcu_qsbr_get_memsize(1));
 	if (b->qsbr == NULL || rte_rcu_qsbr_init(b->qsbr, 1) != 0 ||
-		(b->rcu = rcu_create(b->qsbr)) == NULL ||
-		(b->actions = action_table_create(b->rcu, 1)) == NULL ||
-		(b->classifier = classifier_create(b->rcu, b->actions)) == NULL ||
-		classifier_block_create(b->classifier, &b->block) != 0)
+		(b->rcu = rcu_create(b->qsbr)) == NULL)
 		errx(1, "no memory");
+	make_tables(b, 1);
 	if ((b->worker.meta_offset = packet_meta_register()) < 0)
 		errx(1, "packet_meta: %s", rte_strerror(rte_errno));
 	b->pool = rte_pktmbuf_pool_create(
@@ -472,7 +528,6 @@ setup(struct bench *b)
 	if (b->pool == NULL)
 		errx(1, "rte_pktmbuf_pool_create: %s", rte_strerror(rte_errno));
 	make_frames(b);
-	b->shared = make_action(b, TC_ACT_OK);
 }
 
 int
@@ -512,6 +567,7 @@ main(int argc, char **argv)
 	bench_lookup(&b);
 	bench_insert(&b);
 	bench_chains(&b);
+	bench_memory(&b);
 	if (json != NULL)
 		write_json(&b, json);
 	return 0;
