@@ -4,6 +4,7 @@
 
 /* Mode ip on the workers: IPv6. */
 
+#include "compat.h"
 #include "forward/ip_burst.h"
 
 #define HEADERS_MIN (RTE_ETHER_HDR_LEN + sizeof(struct rte_ipv6_hdr)) /* that are written to */
@@ -41,11 +42,12 @@ check(struct burst *b, unsigned int i)
 	if (!burst_own(b, i, HEADERS_MIN))
 		return false;
 	h = ipv6(b, i);
-	if (h->src_addr[0] == 0xff || is_unusable(h->src_addr) || is_unusable(h->dst_addr)) {
+	if (compat_ip6_src(h)[0] == 0xff || is_unusable(compat_ip6_src(h)) ||
+		is_unusable(compat_ip6_dst(h))) {
 		burst_drop(b, DROP_IP_MARTIAN, i);
 		return false;
 	}
-	if (h->dst_addr[0] == 0xff) {
+	if (compat_ip6_dst(h)[0] == 0xff) {
 		burst_drop(b, DROP_IP_MULTICAST, i);
 		return false;
 	}
@@ -56,18 +58,18 @@ static void
 forward(struct burst *b, unsigned int i)
 {
 	const struct route_hop *hop = b->hops[i] =
-		ip_burst_follow(b, i, b->hops[i], AF_INET6, ipv6(b, i)->dst_addr);
+		ip_burst_follow(b, i, b->hops[i], AF_INET6, compat_ip6_dst(ipv6(b, i)));
 	struct rte_ipv6_hdr *h = ipv6(b, i);
 
 	/* Addresses of a link stay on it. */
 	if (hop->kind != ROUTE_LOCAL &&
-		(is_link_local(h->src_addr) || is_link_local(h->dst_addr))) {
+		(is_link_local(compat_ip6_src(h)) || is_link_local(compat_ip6_dst(h)))) {
 		burst_drop(b, DROP_IP_MARTIAN, i);
 		return;
 	}
 	if (hop->kind != ROUTE_FORWARD || h->hop_limits <= 1 ||
 		b->views[i].l3_end - b->views[i].l3_off > hop->mtu) {
-		ip_burst_divert(b, i, h->hop_limits, h->dst_addr);
+		ip_burst_divert(b, i, h->hop_limits, compat_ip6_dst(h));
 		return;
 	}
 	h->hop_limits--;
@@ -95,7 +97,7 @@ ip6_route(struct burst *b)
 	unsigned int i, n = 0;
 
 	packet_mask_for_each (i, b->v6) {
-		memcpy(dst[n], ipv6(b, i)->dst_addr, sizeof(dst[n]));
+		memcpy(dst[n], compat_ip6_dst(ipv6(b, i)), sizeof(dst[n]));
 		where[n++] = (uint8_t)i;
 	}
 	route_lookup6(b->worker->app->route, dst, hops, n);

@@ -11,6 +11,7 @@
 #include <rte_ip.h>
 
 #include "app.h"
+#include "compat.h"
 #include "forward/ip_burst.h"
 #include "forward/ip_esp.h"
 #include "forward/ip_icmp6.h"
@@ -44,8 +45,8 @@ ip_icmp6_make(struct router *ip, struct rte_mbuf **mp, uint16_t len, uint8_t hop
 	h->payload_len = rte_cpu_to_be_16(len);
 	h->proto = IPPROTO_ICMPV6;
 	h->hop_limits = hop_limit;
-	memcpy(h->src_addr, src, sizeof(h->src_addr));
-	memcpy(h->dst_addr, dst, sizeof(h->dst_addr));
+	memcpy(&h->src_addr, src, sizeof(h->src_addr));
+	memcpy(&h->dst_addr, dst, sizeof(h->dst_addr));
 	return h;
 }
 
@@ -59,8 +60,8 @@ deserves_error(
 	uint8_t buf[1];
 	const uint8_t *p;
 
-	if (m->port == IP_OWN || h->dst_addr[0] == 0xff || h->src_addr[0] == 0xff ||
-		memcmp(h->src_addr, none, sizeof(none)) == 0)
+	if (m->port == IP_OWN || compat_ip6_dst(h)[0] == 0xff || compat_ip6_src(h)[0] == 0xff ||
+		memcmp(&h->src_addr, none, sizeof(none)) == 0)
 		return false;
 	if ((view->flags & PACKET_F_FRAGMENT) != 0 && (view->flags & PACKET_F_FIRST_FRAG) == 0)
 		return false;
@@ -100,13 +101,13 @@ ip_icmp6_error(struct router *ip, const struct rte_mbuf *m, const struct packet_
 	const void *quote;
 
 	if (h == NULL || !deserves_error(m, view, h) ||
-		!ip_may_send_error(ip, AF_INET6, h->src_addr, type, code))
+		!ip_may_send_error(ip, AF_INET6, compat_ip6_src(h), type, code))
 		return;
-	if ((src = ip_ipsec_source(ip, m, AF_INET6, h->dst_addr)) == NULL &&
-		(src = error_source(ip, m, h->src_addr)) == NULL)
+	if ((src = ip_ipsec_source(ip, m, AF_INET6, compat_ip6_dst(h))) == NULL &&
+		(src = error_source(ip, m, compat_ip6_src(h))) == NULL)
 		return;
-	e = ip_icmp6_make(
-		ip, &out, (uint16_t)(sizeof(*icmp) + quoted), HOP_LIMIT, src->addr, h->src_addr);
+	e = ip_icmp6_make(ip, &out, (uint16_t)(sizeof(*icmp) + quoted), HOP_LIMIT, src->addr,
+		compat_ip6_src(h));
 	if (e == NULL)
 		return;
 	ip_ipsec_quote(ip, out, m);
@@ -118,7 +119,7 @@ ip_icmp6_error(struct router *ip, const struct rte_mbuf *m, const struct packet_
 	if (quote != NULL && quote != icmp + 1)
 		memcpy(icmp + 1, quote, quoted);
 	icmp->h.icmp6_cksum = ip_icmp6_sum(e, icmp);
-	ip_output(ip, out, AF_INET6, e->dst_addr, RTE_ETHER_HDR_LEN);
+	ip_output(ip, out, AF_INET6, compat_ip6_dst(e), RTE_ETHER_HDR_LEN);
 }
 
 /* Without the extension headers of the request. */
@@ -139,9 +140,9 @@ echo_reply(struct router *ip, struct rte_mbuf *m, const struct packet_view *view
 	sum = (uint32_t)(uint16_t)~icmp->h.icmp6_cksum + RTE_BE16(0x0100);
 	icmp->h.icmp6_cksum = (uint16_t) ~(sum + (sum > 0xffff));
 	icmp->h.icmp6_type = ICMP6_ECHO_REPLY;
-	memcpy(to, h->src_addr, sizeof(to));
-	memcpy(h->src_addr, h->dst_addr, sizeof(to));
-	memcpy(h->dst_addr, to, sizeof(to));
+	memcpy(to, &h->src_addr, sizeof(to));
+	memcpy(&h->src_addr, &h->dst_addr, sizeof(to));
+	memcpy(&h->dst_addr, to, sizeof(to));
 	h->hop_limits = HOP_LIMIT;
 	m->port = IP_OWN;
 	ip_trim_segments(m, view->l3_end);
@@ -159,8 +160,8 @@ sum_is_good(const struct rte_mbuf *m, const struct packet_view *view)
 	uint32_t len = view->l3_end - view->l4_off;
 	uint32_t sum;
 
-	memcpy(pseudo.src_addr, rte_pktmbuf_mtod_offset(m, const void *, view->src_off), 16);
-	memcpy(pseudo.dst_addr, rte_pktmbuf_mtod_offset(m, const void *, view->dst_off), 16);
+	memcpy(&pseudo.src_addr, rte_pktmbuf_mtod_offset(m, const void *, view->src_off), 16);
+	memcpy(&pseudo.dst_addr, rte_pktmbuf_mtod_offset(m, const void *, view->dst_off), 16);
 	pseudo.payload_len = rte_cpu_to_be_16((uint16_t)len);
 	sum = ip_sum(m, view->l4_off, len);
 	sum += rte_ipv6_phdr_cksum(&pseudo, 0);

@@ -13,6 +13,7 @@
 #include <rte_ip.h>
 
 #include "app.h"
+#include "compat.h"
 #include "forward/ip.h"
 #include "forward/ip_icmp6.h"
 
@@ -136,23 +137,24 @@ static bool
 solicited(struct router *ip, const struct route_dev *dev, const struct rte_ether_hdr *eth,
 	const struct rte_ipv6_hdr *h, const struct ip_icmp6 *ns, size_t len)
 {
-	bool probe = memcmp(h->src_addr, unspecified, sizeof(unspecified)) == 0;
+	bool probe = memcmp(compat_ip6_src(h), unspecified, sizeof(unspecified)) == 0;
 	const uint8_t *lladdr, *target = (const uint8_t *)(ns + 1);
 
 	if (len < ND_LEN || target[0] == 0xff ||
 		!find_lladdr((const uint8_t *)ns + ND_LEN, len - ND_LEN, ND_OPT_SOURCE_LINKADDR,
 			&lladdr))
 		return false;
-	if (probe && (lladdr != NULL || h->dst_addr[0] != 0xff))
+	if (probe && (lladdr != NULL || compat_ip6_dst(h)[0] != 0xff))
 		return false;
 	if (route_address_find(ip->app->route, dev->ifindex, AF_INET6, target) == NULL)
 		return true;
 	if (!probe && lladdr != NULL &&
-		route_address_find(ip->app->route, 0, AF_INET6, h->src_addr) == NULL)
-		route_neigh_heard(ip->app->route, dev->ifindex, AF_INET6, h->src_addr, lladdr,
+		route_address_find(ip->app->route, 0, AF_INET6, compat_ip6_src(h)) == NULL)
+		route_neigh_heard(ip->app->route, dev->ifindex, AF_INET6, compat_ip6_src(h), lladdr,
 			ROUTE_HEARD_CREATE | ROUTE_HEARD_OVERRIDE);
-	advertise(ip, dev, target, h->src_addr, lladdr != NULL ? lladdr : eth->src_addr.addr_bytes,
-		!probe, h->dst_addr[0] == 0xff);
+	advertise(ip, dev, target, compat_ip6_src(h),
+		lladdr != NULL ? lladdr : eth->src_addr.addr_bytes, !probe,
+		compat_ip6_dst(h)[0] == 0xff);
 	return true;
 }
 
@@ -165,7 +167,7 @@ advertised(struct router *ip, const struct route_dev *dev, const struct rte_ipv6
 	bool answer = (na->h.icmp6_data32[0] & ND_NA_FLAG_SOLICITED) != 0;
 	unsigned int flags = 0;
 
-	if (len < ND_LEN || target[0] == 0xff || (answer && h->dst_addr[0] == 0xff) ||
+	if (len < ND_LEN || target[0] == 0xff || (answer && compat_ip6_dst(h)[0] == 0xff) ||
 		!find_lladdr((const uint8_t *)na + ND_LEN, len - ND_LEN, ND_OPT_TARGET_LINKADDR,
 			&lladdr))
 		return false;

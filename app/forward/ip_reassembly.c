@@ -21,6 +21,7 @@
 #include <rte_jhash.h>
 
 #include "app.h"
+#include "compat.h"
 #include "forward/ip_burst.h"
 #include "forward/ip_icmp6.h"
 
@@ -240,9 +241,9 @@ arrival6(struct router *ip, struct rte_mbuf *m, const struct packet_view *view, 
 		return false;
 	}
 	frag = rte_be_to_cpu_16(ext->frag_data);
-	memcpy(a->key.src, h->src_addr, 16);
-	memcpy(a->key.dst, h->dst_addr, 16);
-	if (h->src_addr[0] == 0xfe && (h->src_addr[1] & 0xc0) == 0x80)
+	memcpy(a->key.src, &h->src_addr, 16);
+	memcpy(a->key.dst, &h->dst_addr, 16);
+	if (compat_ip6_src(h)[0] == 0xfe && (compat_ip6_src(h)[1] & 0xc0) == 0x80)
 		a->key.link = m->port;
 	a->key.id = ext->id;
 	a->header = off + IPV6_FRAGMENT_LEN;

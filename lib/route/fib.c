@@ -102,7 +102,9 @@ fib_write(struct route_fib *fib, const uint8_t *dst, uint8_t len, uint32_t id)
 	if (fib->v4 != NULL)
 		return id != 0 ? rte_fib_add(fib->v4, host_order(dst), len, id)
 			       : rte_fib_delete(fib->v4, host_order(dst), len);
-	return id != 0 ? rte_fib6_add(fib->v6, dst, len, id) : rte_fib6_delete(fib->v6, dst, len);
+	/* by way of void: bytes in DPDK 22.11, a structure around them later */
+	return id != 0 ? rte_fib6_add(fib->v6, (const void *)dst, len, id)
+		       : rte_fib6_delete(fib->v6, (const void *)dst, len);
 }
 
 /* The heads of all prefixes but the one that is about to be put in. */

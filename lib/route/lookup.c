@@ -66,7 +66,7 @@ route_lookup6(const struct route_table *t, uint8_t dst[][ROUTE_ADDR_LEN],
 	}
 	do {
 		before = atomic_load_explicit(&fib->changes, memory_order_acquire);
-		rte_fib6_lookup_bulk(fib->v6, dst, ids, (int)n);
+		rte_fib6_lookup_bulk(fib->v6, (void *)dst, ids, (int)n); /* as in fib.c */
 	} while (unlikely(changed_since(fib, before)));
 	for (unsigned int i = 0; i < n; i++)
 		hops[i] = hop_of(t, ids[i]);
