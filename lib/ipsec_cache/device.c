@@ -354,10 +354,15 @@ ipsec_session_create(struct ipsec_cache *ic, struct ipsec_device *dev, struct ip
 		ipsec_store(&rt->by, (uint8_t)(ipsec_load(&rt->by) | IPSEC_BY_INLINE));
 	want.conf.ipsec.esn.value = start;
 	want.conf.userdata = (void *)(uintptr_t)s->id;
+	s->counted = c->ipsec.options.stats;
+	want.conf.ipsec.options.stats = s->counted;
 	dev->n_sessions++;
 	ic->devices->n_live++;
-	if (session_open(s, &want, missing))
+	if (session_open(s, &want, missing)) {
+		/* drivers with fast metadata do not all say that they need any */
+		s->metadata |= s->tagged && rte_security_session_fast_mdata_get(s->security) != 0;
 		return s;
+	}
 	ipsec_session_cancel(s);
 	return NULL;
 }

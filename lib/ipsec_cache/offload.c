@@ -25,6 +25,7 @@
 #define OFFLOAD_PACKET 4 /* XFRM_OFFLOAD_PACKET */
 
 #define RETRY_MS 10000
+#define SILENT_PACKETS 64 /* given in a second or so, of which none left */
 /*
  * Numbers that a NIC's begin after those that were given out when it is asked for a session, so
  * that the CPU, which goes on until the first packet meets the session, does not come to them: at
@@ -287,17 +288,48 @@ tell_esn(const struct ipsec_cache *ic, struct sad_entry *e, const struct ipsec_s
 	e->offload.esn_high = (uint32_t)(number >> 32);
 }
 
+/*
+ * What a driver counts: does it send nothing of what the SA gives it? Where it does not count,
+ * nobody can know.
+ */
+static const char *
+fails_silently(struct sad_entry *e, struct ipsec_session *s)
+{
+	uint64_t given = ipsec_load(&e->sa.rt->packets), more = given - e->offload.given;
+	struct rte_security_stats stats = { 0 };
+	bool none;
+	int err;
+
+	if (s->in || ipsec_session_is_lookaside(s) || !s->counted)
+		return NULL;
+	if ((err = rte_security_session_stats_get(s->ctx, s->security, &stats)) == -ENOTSUP)
+		return NULL;
+	if (err != 0)
+		return "it does not know its session any more";
+	none = stats.ipsec.opackets == e->offload.sent;
+	e->offload.given = given;
+	e->offload.sent = stats.ipsec.opackets;
+	return none && more >= SILENT_PACKETS ? "it sends nothing of what the SA gives it" : NULL;
+}
+
+/* The device is left for a while. */
+static bool
+leave_for_now(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_session *s, const char *why)
+{
+	leave(ic, e, s, why);
+	e->offload.retry_ms = ic->now_ms + RETRY_MS;
+	return true;
+}
+
 /* Should it be left? */
 static bool
 look_at_session(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_session *s)
 {
 	uint32_t strays = ipsec_load(&s->strays), ifindex;
+	const char *silent;
 
-	if (ipsec_session_is_lookaside(s) && ipsec_load(&s->crypto->failed)) {
-		leave(ic, e, s, "it failed");
-		e->offload.retry_ms = ic->now_ms + RETRY_MS;
-		return true;
-	}
+	if (ipsec_session_is_lookaside(s) && ipsec_load(&s->crypto->failed))
+		return leave_for_now(ic, e, s, "it failed");
 	/* an SA that says nothing of its direction has it from our addresses, which may come later
 	 */
 	if (!s->in && is_inbound(ic, &e->sa.spec)) {
@@ -316,13 +348,21 @@ look_at_session(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_sessio
 		leave(ic, e, s, "the CPU gave out numbers that its session was to give");
 		return true;
 	}
-	if (strays != e->offload.strays) {
-		leave(ic, e, s, "it let packets of the SA through unopened");
-		e->offload.retry_ms = ic->now_ms + RETRY_MS;
-		return true;
-	}
+	if (strays != e->offload.strays)
+		return leave_for_now(ic, e, s, "it let packets of the SA through unopened");
+	if ((silent = fails_silently(e, s)) != NULL)
+		return leave_for_now(ic, e, s, silent);
 	tell_esn(ic, e, s);
 	return false;
+}
+
+/* Of a new session. */
+static void
+start_watching(struct sad_entry *e)
+{
+	e->offload.strays = 0;
+	e->offload.sent = 0;
+	e->offload.given = ipsec_load(&e->sa.rt->packets);
 }
 
 /* A crypto device's SA whose route has a port by now that does better. */
@@ -338,7 +378,7 @@ improve(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_session *s)
 		return;
 	}
 	ipsec_session_retire(s);
-	e->offload.strays = 0;
+	start_watching(e);
 	ipsec_session_publish(better);
 	ipsec_bump(ic);
 }
@@ -365,7 +405,7 @@ ipsec_offload_look(struct ipsec_cache *ic, struct sad_entry *e)
 		return;
 	if (s == NULL)
 		return;
-	e->offload.strays = 0;
+	start_watching(e);
 	ipsec_session_publish(s);
 	ipsec_bump(ic); /* decisions are made anew, and find it */
 }
@@ -374,6 +414,12 @@ static struct sad_entry *
 entry_of(const struct ipsec_session *s)
 {
 	return sad_entry(s->rt->sa);
+}
+
+static bool
+has_limit(const struct xfrm_lifetime_cfg *lft)
+{
+	return lft->hard_byte_limit != XFRM_INF || lft->hard_packet_limit != XFRM_INF;
 }
 
 static void
@@ -387,10 +433,15 @@ happened(struct ipsec_session *s, uint32_t events)
 	struct sad_entry *e = entry_of(s);
 	bool esn = (s->rt->flags & IPSEC_RT_ESN) != 0;
 
-	/* A NIC that has come to the end of 32 bits where there are no more can do no more. */
+	/* Limits and numbers are counted here as well: what the SA does not have has not ended, and
+	 * a NIC that says so does no more for it. */
+	if ((events & hard) != 0 && has_limit(&e->sa.spec.info.lft)) {
+		sad_expire(ic, e, true);
+		return;
+	}
 	if ((events & hard) != 0 ||
 		((events & 1u << RTE_ETH_EVENT_IPSEC_ESN_OVERFLOW) != 0 && !esn)) {
-		sad_expire(ic, e, true);
+		leave_for_now(ic, e, s, "it says that the SA has come to its end there");
 		return;
 	}
 	if ((events & 1u << RTE_ETH_EVENT_IPSEC_ESN_OVERFLOW) != 0)

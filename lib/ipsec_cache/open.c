@@ -250,14 +250,17 @@ is_marked(const struct rte_mbuf *m)
  * passes as computed. IPSEC_CACHE_ERROR_MAX: so it is.
  */
 static enum ipsec_cache_error __rte_noinline
-believe(struct ipsec_job *job, uint64_t flags, uint64_t tag)
+believe(const struct ipsec_cache *ic, struct ipsec_job *job, uint64_t flags, uint64_t tag)
 {
 	struct ipsec_cache_rt *rt = job->rt;
 	const struct ipsec_session *s = atomic_load_explicit(&rt->session, memory_order_acquire);
+	/* a tag may be an older packet's, where a driver writes none: of its port's sessions only
+	 */
+	const struct ipsec_session *by = ipsec_session_get(ic, tag);
 
 	/* No NIC was asked to, or it did so for another SA. */
 	if ((ipsec_load(&rt->by) & IPSEC_BY_INLINE) == 0 ||
-		(s != NULL && s->in && s->tagged && tag != 0 && s->id != tag))
+		(s != NULL && by != NULL && by->in && by->port == s->port && by->rt != rt))
 		return IPSEC_CACHE_ESP_DEVICE;
 	if ((flags & RTE_MBUF_F_RX_SEC_OFFLOAD_FAILED) != 0) {
 		ipsec_add(&rt->bad_icv, 1);
@@ -274,7 +277,8 @@ believe(struct ipsec_job *job, uint64_t flags, uint64_t tag)
  * at. IPSEC_CACHE_ERROR_MAX: it is one.
  */
 static inline enum ipsec_cache_error
-prepare(struct ipsec_job *job, struct packet_vector *v, const struct esp *esp)
+prepare(const struct ipsec_cache_worker *w, struct ipsec_job *job, struct packet_vector *v,
+	const struct esp *esp)
 {
 	struct ipsec_cache_rt *rt = job->rt;
 	struct rte_mbuf *m = v->pkts[job->at];
@@ -304,7 +308,7 @@ prepare(struct ipsec_job *job, struct packet_vector *v, const struct esp *esp)
 		job->icv = job->text + job->len;
 	}
 	if (unlikely((m->ol_flags & IPSEC_RX_FLAGS) != 0))
-		return believe(job, m->ol_flags, ipsec_inline_tag(m));
+		return believe(w->ic, job, m->ol_flags, ipsec_inline_tag(m));
 	if (likely(rt->iv_len != 0))
 		memcpy(&iv, p + IPSEC_ESP_HEADER, sizeof(iv));
 	ipsec_job_nonce(job, rt, p, iv);
@@ -347,7 +351,7 @@ prepare_apart(struct ipsec_cache_worker *w, unsigned int n, struct packet_vector
 		!is_marked(v->pkts[job->at]);
 
 	error = theirs && ipsec_session_is_protocol(s) ? prepare_whole(job, v, esp)
-						       : prepare(job, v, esp);
+						       : prepare(w, job, v, esp);
 	if (error != IPSEC_CACHE_ERROR_MAX)
 		return error;
 	if (theirs) {
@@ -639,6 +643,7 @@ static uint64_t __rte_noinline
 take_all_whole(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
 	struct ipsec_cache_result *result)
 {
+	uint32_t iif;
 	enum ipsec_cache_error error;
 	uint64_t taken = 0, home;
 	unsigned int i;
@@ -651,6 +656,10 @@ take_all_whole(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t m
 			continue;
 		s = ipsec_session_get(w->ic, ipsec_inline_tag(m));
 		if (s == NULL || s->kind != IPSEC_SESSION_INLINE_PROTOCOL || !s->in)
+			continue;
+		/* a tag that another port's driver left in the mbuf is none */
+		iif = packet_meta(m, w->ic->conf.meta_offset)->iif;
+		if (iif != 0 && iif != s->ifindex)
 			continue;
 		taken |= UINT64_C(1) << i;
 		if ((home = ipsec_worker_claim(w, s->rt)) != w->home) {
@@ -804,7 +813,7 @@ prepare_all(struct ipsec_cache_worker *w, struct packet_vector *v, unsigned int 
 			if (unlikely(job->rt->encap != esps[i].encap))
 				;
 			else if (likely((ipsec_load(&job->rt->by) & IPSEC_BY_LOOKASIDE) == 0))
-				error = prepare(job, v, &esps[i]);
+				error = prepare(w, job, v, &esps[i]);
 			else
 				error = prepare_apart(w, kept, v, &esps[i], apart);
 		}

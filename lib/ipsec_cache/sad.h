@@ -29,6 +29,7 @@ struct sad_offload {
 	uint32_t ifindex; /* else a port */
 	uint64_t retry_ms; /* not before that */
 	uint32_t strays; /* of its session, when it was looked at last */
+	uint64_t given, sent; /* packets, likewise: by the SA, by the session's driver */
 	uint32_t esn_high; /* what its session was told last */
 };
 

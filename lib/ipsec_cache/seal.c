@@ -698,8 +698,9 @@ find_job(struct ipsec_cache_worker *w, struct rte_mbuf *m, struct ipsec_job *job
 	job->rt = rt;
 	job->m = m;
 	job->seq = oseq - (uint32_t)((uint32_t)oseq - rte_be_to_cpu_32(low));
-	/* or it has given out none such: the frame is of one before it, that had its SPI */
-	if (job->seq > oseq)
+	/* or the frame is of another SA with that SPI, of another mark or gone: its IV says so, and
+	 * without one, that no such number was given out */
+	if (rt->iv_len != 0 ? iv != (job->seq ^ rt->iv_mask) : job->seq > oseq)
 		return false;
 	job->off = off + IPSEC_ESP_HEADER + rt->iv_len;
 	job->len = view.l3_end - job->off - rt->icv_len;

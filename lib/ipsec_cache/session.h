@@ -57,6 +57,7 @@ struct ipsec_session {
 	uint8_t kind; /* enum ipsec_session_kind */
 	bool in;
 	bool metadata; /* each frame needs set_pkt_metadata() */
+	bool counted; /* the driver counts what it sent by it */
 	bool tagged; /* the port says by rte_security's dynfield which session opened a packet */
 
 	/* Written by the SA's home. */

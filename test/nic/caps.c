@@ -139,6 +139,7 @@ nic_cap_of(enum rte_security_session_action_type action,
 
 	cap.options.esn = 1;
 	cap.options.udp_encap = 1;
+	cap.options.stats = 1;
 	if (action == RTE_SECURITY_ACTION_TYPE_INLINE_CRYPTO)
 		return cap;
 	cap.options.copy_dscp = 1;
@@ -146,7 +147,6 @@ nic_cap_of(enum rte_security_session_action_type action,
 	cap.options.copy_df = 1;
 	cap.options.dec_ttl = 1;
 	cap.options.ecn = 1;
-	cap.options.stats = 1;
 	cap.options.tunnel_hdr_verify = RTE_SECURITY_IPSEC_TUNNEL_VERIFY_SRC_DST_ADDR;
 	cap.options.udp_ports_verify = 1;
 	if (direction == RTE_SECURITY_IPSEC_SA_DIR_INGRESS)

@@ -20,6 +20,7 @@
 #include "card.h"
 #include "ipsec_cache/device.h"
 #include "ipsec_cache/offload.h"
+#include "ipsec_cache/sad.h"
 
 #define HERE "192.0.2.1"
 #define THERE "192.0.2.2"
@@ -40,6 +41,8 @@ static const char *const error_names[] = {
 	IPSEC_CACHE_ERROR_LIST(X)
 #undef X
 };
+
+static const char *const back_ends[] = { "none", "inline_crypto", "inline_protocol" };
 
 /* --- the setting --- */
 
@@ -835,6 +838,38 @@ offload_sessions_that_will_not_end(void **state)
 	stop();
 }
 
+/* A NIC that takes everything and sends nothing, or has forgotten its sessions. */
+static void
+offload_a_nic_that_sends_nothing(void **state)
+{
+	(void)state;
+	for (unsigned int b = 1; b < RTE_DIM(back_ends); b++) {
+		start();
+		nic_caps_preset(cards[0].port, back_ends[b]);
+		tunnel();
+		for (unsigned int k = 0; k < 100; k++)
+			OK(send_one());
+		pass(1100);
+		nic_fault(cards[0].port, NIC_FAULT_tx_drop, NIC_ALWAYS);
+		for (unsigned int k = 0; k < 100; k++)
+			FAILS(send_one(), "lost");
+		pass(1100);
+		assert_backend(false, "cpu-gcm");
+		assert_why_not(false, "p0: it sends nothing");
+		faults_off();
+		OK(send_one());
+		pass(12000);
+		OK(send_one());
+		assert_why_not(false, "");
+		nic_event(cards[0].port, "forget");
+		FAILS(send_one(), "lost");
+		pass(1100);
+		assert_why_not(false, "p0: it does not know its session");
+		OK(send_one());
+		stop();
+	}
+}
+
 /* Steering is lost: packets come as they are on the wire. */
 static void
 offload_packets_past_the_nic(void **state)
@@ -911,6 +946,36 @@ offload_sessions_mixed_up(void **state)
 	stop();
 }
 
+/* What a driver that writes no tag leaves in an mbuf may be another port's. */
+static void
+offload_tags_of_another_port(void **state)
+{
+	struct ipsec_cache_sa_spec spec = world_spec(THERE, HERE, 0x3000);
+	struct ipsec_cache_sa_id id;
+	struct ipsec_cache_result r;
+	struct ipsec_session *other;
+	struct rte_mbuf *m;
+
+	(void)state;
+	start();
+	nic_caps_preset(cards[0].port, "inline_crypto");
+	tunnel();
+	world.ifindex = CARD_IFINDEX + 1;
+	world_sa(&world, &spec);
+	world.ifindex = CARD_IFINDEX;
+	sad_id(&spec, &id);
+	other = atomic_load(&ipsec_cache_sa_find(world.ic, &id)->rt->session);
+	assert_int_equal(other->kind, IPSEC_SESSION_INLINE_PROTOCOL);
+	m = card_receive(&cards[0], peer_frame());
+	*rte_security_dynfield(m) = other->id;
+	memset(packet_meta(m, world.meta_offset), 0, sizeof(struct packet_meta));
+	packet_meta(m, world.meta_offset)->iif = CARD_IFINDEX;
+	world_open(&world, 0, &m, &r);
+	assert_int_equal(r.done, 1);
+	assert_true(is_packet(m));
+	stop();
+}
+
 /* Marked frames that are for nobody, of SAs that no NIC has, and of none at all. */
 static void
 offload_marks_without_a_session(void **state)
@@ -942,8 +1007,6 @@ offload_marks_without_a_session(void **state)
 }
 
 /* --- bursts, over each back end --- */
-
-static const char *const back_ends[] = { "none", "inline_crypto", "inline_protocol" };
 
 /* Opens what came in by card 0. */
 static void
@@ -1084,6 +1147,8 @@ hear(void *arg, enum ipsec_cache_event event, const void *object)
 static void
 offload_events(void **state)
 {
+	struct ipsec_cache_policy_spec policy = world_policy(XFRM_POLICY_OUT, 1, HERE, THERE, 0);
+	struct ipsec_cache_sa_spec spec = sa_spec(false);
 	struct ipsec_session *s;
 	struct ipsec_cache_sa_id id = id_of(false);
 	uint64_t metadata;
@@ -1092,7 +1157,11 @@ offload_events(void **state)
 	start();
 	memset(heard, 0, sizeof(heard));
 	ipsec_cache_listen(world.ic, hear, NULL);
-	tunnel();
+	spec.info.lft.hard_byte_limit = 1000000;
+	sa_add(&spec);
+	spec = sa_spec(true);
+	sa_add(&spec);
+	world_add_policy(&world, &policy);
 	s = atomic_load(&ipsec_cache_sa_find(world.ic, &id)->rt->session);
 	metadata = s->id;
 	/* nothing that is nobody's, whatever it is */
@@ -1113,6 +1182,15 @@ offload_events(void **state)
 	pass(200);
 	assert_int_equal(heard[IPSEC_CACHE_EVENT_SA_EXPIRE_HARD], 1);
 	assert_null(ipsec_cache_sa_find(world.ic, &id));
+	/* of a limit that the SA does not have: it goes on, elsewhere */
+	id = id_of(true);
+	s = atomic_load(&ipsec_cache_sa_find(world.ic, &id)->rt->session);
+	ipsec_cache_dev_event(world.ic, RTE_ETH_EVENT_IPSEC_SA_BYTE_HARD_EXPIRY, s->id);
+	pass(200);
+	assert_int_equal(heard[IPSEC_CACHE_EVENT_SA_EXPIRE_HARD], 1);
+	assert_backend(true, "cpu-gcm");
+	assert_why_not(true, "come to its end");
+	OK(receive_by(0));
 	stop();
 }
 
@@ -1281,9 +1359,11 @@ main(void)
 		cmocka_unit_test(offload_a_driver_without_rules),
 		cmocka_unit_test(offload_metadata_that_is_not_taken),
 		cmocka_unit_test(offload_sessions_that_will_not_end),
+		cmocka_unit_test(offload_a_nic_that_sends_nothing),
 		cmocka_unit_test(offload_packets_past_the_nic),
 		cmocka_unit_test(offload_wrong_check_values),
 		cmocka_unit_test(offload_sessions_mixed_up),
+		cmocka_unit_test(offload_tags_of_another_port),
 		cmocka_unit_test(offload_marks_without_a_session),
 		cmocka_unit_test(offload_D7_one_number_twice_in_a_burst),
 		cmocka_unit_test(offload_D23_one_bad_packet_harms_no_other),
