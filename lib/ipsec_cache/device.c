@@ -131,6 +131,7 @@ ipsec_cache_dev_add(struct ipsec_cache *ic, const struct ipsec_cache_dev *conf)
 		return -EEXIST;
 	if (ctx == NULL)
 		return -ENOTSUP;
+	ic->arrivals++;
 	if (dev != NULL) { /* it went and comes back, and was not stopped in between */
 		dev->gone = false;
 		return 0;

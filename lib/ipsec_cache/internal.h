@@ -40,6 +40,7 @@ struct ipsec_cache {
 	uint64_t ticked_ms; /* of the last tick, by the caller's clock; 0: none came yet */
 	uint64_t next_serial; /* of SAs and policies: their order; never 0 */
 	uint64_t fallbacks;
+	uint32_t arrivals; /* of devices: what failed before the last one may be tried again */
 	bool routes_changed; /* since the last tick */
 	char why[200]; /* the last sentence that had to be put together */
 	uint32_t users[IPSEC_USES_BITS]; /* policies and SAs that look at each field of `uses` */

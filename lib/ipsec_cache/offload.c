@@ -96,6 +96,19 @@ try(struct ipsec_cache *ic, struct ipsec_device *dev, struct ipsec_crypto *crypt
 	return ipsec_session_create(ic, dev, e->sa.rt, kind, in, start, missing);
 }
 
+static void
+wait_for_retry(const struct ipsec_cache *ic, struct sad_entry *e)
+{
+	e->offload.retry_ms = ic->now_ms + RETRY_MS;
+	e->offload.arrivals = ic->arrivals;
+}
+
+static bool
+waits_for_retry(const struct ipsec_cache *ic, const struct sad_entry *e)
+{
+	return ic->now_ms < e->offload.retry_ms && e->offload.arrivals == ic->arrivals;
+}
+
 /* Why it has no session, or none of that device: shown with the SA. */
 static void
 note_lack(struct sad_entry *e, uint32_t ifindex, const struct ipsec_crypto *crypto,
@@ -164,7 +177,7 @@ try_asked(struct ipsec_cache *ic, struct sad_entry *e, int *err, const char **wh
 		s = try(ic, dev, NULL, e,
 			packet ? IPSEC_SESSION_INLINE_PROTOCOL : IPSEC_SESSION_INLINE_CRYPTO,
 			is_inbound(ic, spec), &missing);
-		e->offload.retry_ms = ic->now_ms + RETRY_MS; /* if it is not had now */
+		wait_for_retry(ic, e); /* if it is not had now */
 	}
 	if (s == NULL)
 		*err = refuse(ic, e, -EOPNOTSUPP, name, missing, why);
@@ -212,7 +225,7 @@ choose(struct ipsec_cache *ic, struct sad_entry *e)
 		e->offload.missing == NULL)
 		return s;
 	ic->fallbacks++;
-	e->offload.retry_ms = ic->now_ms + RETRY_MS;
+	wait_for_retry(ic, e);
 	return NULL;
 }
 
@@ -317,7 +330,7 @@ static bool
 leave_for_now(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_session *s, const char *why)
 {
 	leave(ic, e, s, why);
-	e->offload.retry_ms = ic->now_ms + RETRY_MS;
+	wait_for_retry(ic, e);
 	return true;
 }
 
@@ -371,10 +384,10 @@ improve(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_session *s)
 {
 	struct ipsec_session *better;
 
-	if (ic->now_ms < e->offload.retry_ms)
+	if (waits_for_retry(ic, e))
 		return;
 	if ((better = choose_port(ic, e, s->in)) == NULL) {
-		e->offload.retry_ms = ic->now_ms + RETRY_MS;
+		wait_for_retry(ic, e);
 		return;
 	}
 	ipsec_session_retire(s);
@@ -395,7 +408,7 @@ ipsec_offload_look(struct ipsec_cache *ic, struct sad_entry *e)
 			improve(ic, e, s);
 		return;
 	}
-	if (ic->now_ms < e->offload.retry_ms)
+	if (waits_for_retry(ic, e))
 		return;
 	if (e->sa.spec.offload_ifindex != 0 && ipsec_devices_any(ic))
 		s = try_asked(ic, e, &err, &why);

@@ -27,7 +27,8 @@ struct sad_offload {
 	const char *missing;
 	const struct ipsec_crypto *crypto; /* the device is this one */
 	uint32_t ifindex; /* else a port */
-	uint64_t retry_ms; /* not before that */
+	uint64_t retry_ms; /* not before that, if no device has arrived since: */
+	uint32_t arrivals;
 	uint32_t strays; /* of its session, when it was looked at last */
 	uint64_t given, sent; /* packets, likewise: by the SA, by the session's driver */
 	uint32_t esn_high; /* what its session was told last */
