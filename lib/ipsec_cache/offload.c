@@ -283,13 +283,12 @@ leave(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_session *s, cons
 
 /* The high half of numbers has changed: a NIC that does not count itself is told. */
 static void
-tell_esn(const struct ipsec_cache *ic, struct sad_entry *e, const struct ipsec_session *s)
+tell_esn(struct sad_entry *e, const struct ipsec_session *s)
 {
 	const struct ipsec_cache_rt *rt = e->sa.rt;
 	uint64_t number = s->in ? ipsec_window_top(&rt->window) : ipsec_load(&rt->oseq);
 	struct ipsec_want want;
 
-	RTE_SET_USED(ic);
 	if (s->kind != IPSEC_SESSION_INLINE_CRYPTO || (rt->flags & IPSEC_RT_ESN) == 0 ||
 		(uint32_t)(number >> 32) == e->offload.esn_high)
 		return;
@@ -334,11 +333,23 @@ leave_for_now(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_session 
 	return true;
 }
 
+/* Its route has gone to another port. */
+static bool
+route_left(const struct ipsec_cache *ic, const struct sad_entry *e, const struct ipsec_session *s)
+{
+	uint32_t ifindex;
+
+	if (e->sa.spec.offload_ifindex != 0 || ipsec_session_is_lookaside(s))
+		return false;
+	ifindex = route_ifindex(ic, &e->sa.spec, s->in);
+	return ifindex != 0 && ifindex != s->ifindex;
+}
+
 /* Should it be left? */
 static bool
 look_at_session(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_session *s)
 {
-	uint32_t strays = ipsec_load(&s->strays), ifindex;
+	uint32_t strays = ipsec_load(&s->strays);
 	const char *silent;
 
 	if (ipsec_session_is_lookaside(s) && ipsec_load(&s->crypto->failed))
@@ -349,12 +360,9 @@ look_at_session(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_sessio
 		leave(ic, e, s, "its session was for packets that go out");
 		return true;
 	}
-	if (e->sa.spec.offload_ifindex == 0 && !ipsec_session_is_lookaside(s)) {
-		ifindex = route_ifindex(ic, &e->sa.spec, s->in);
-		if (ifindex != 0 && ifindex != s->ifindex) {
-			leave(ic, e, s, "the SA's route has left it");
-			return true;
-		}
+	if (route_left(ic, e, s)) {
+		leave(ic, e, s, "the SA's route has left it");
+		return true;
 	}
 	if (ipsec_load(&s->refused)) {
 		/* it gets another, whose numbers begin further on */
@@ -365,7 +373,7 @@ look_at_session(struct ipsec_cache *ic, struct sad_entry *e, struct ipsec_sessio
 		return leave_for_now(ic, e, s, "it let packets of the SA through unopened");
 	if ((silent = fails_silently(e, s)) != NULL)
 		return leave_for_now(ic, e, s, silent);
-	tell_esn(ic, e, s);
+	tell_esn(e, s);
 	return false;
 }
 
@@ -458,16 +466,22 @@ happened(struct ipsec_session *s, uint32_t events)
 		return;
 	}
 	if ((events & 1u << RTE_ETH_EVENT_IPSEC_ESN_OVERFLOW) != 0)
-		tell_esn(ic, e, s);
+		tell_esn(e, s);
 	if ((events & soft) != 0 && !e->soft_told)
 		sad_expire(ic, e, false);
 }
 
-/* Routes have changed: packets may come in by another port than the one that opens them. */
+/*
+ * Routes have changed: packets may come in by another port than the one that opens them. All else
+ * waits for when the SA is looked at.
+ */
 static void
 follow(struct ipsec_session *s)
 {
-	ipsec_offload_look(s->ic, entry_of(s));
+	struct sad_entry *e = entry_of(s);
+
+	if (route_left(s->ic, e, s))
+		ipsec_offload_look(s->ic, e);
 }
 
 void
