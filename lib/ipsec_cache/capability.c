@@ -15,6 +15,9 @@
 #define AAD_ESN 12
 
 const char ipsec_no_inline_crypto[] = "its driver has no inline crypto";
+const char ipsec_no_session[] =
+	"its driver refused a session for the SA; it may have as many as it can";
+const char ipsec_no_room[] = "there is no room for its session";
 
 static void
 want_tunnel(struct rte_security_ipsec_xform *ipsec, const struct ipsec_cache_rt *rt,
@@ -69,9 +72,7 @@ want_xform(struct ipsec_want *want, const struct ipsec_cache_rt *rt,
 	struct rte_crypto_sym_xform *x = want->xform;
 
 	want->conf.crypto_xform = x;
-	want->icv_bytes = rt->icv_len;
 	if (rt->iv_len != 0) {
-		want->key_bytes = rt->cipher->key_len;
 		x->type = RTE_CRYPTO_SYM_XFORM_AEAD;
 		x->aead.op = in ? RTE_CRYPTO_AEAD_OP_DECRYPT : RTE_CRYPTO_AEAD_OP_ENCRYPT;
 		x->aead.algo = RTE_CRYPTO_AEAD_AES_GCM;
@@ -160,11 +161,11 @@ lack_aead(const struct rte_cryptodev_capabilities *c, const struct ipsec_want *w
 			sym->xform_type != RTE_CRYPTO_SYM_XFORM_AEAD ||
 			sym->aead.algo != RTE_CRYPTO_AEAD_AES_GCM)
 			continue;
-		if (!in_range(&sym->aead.key_size, want->key_bytes)) {
+		if (!in_range(&sym->aead.key_size, x->key.length)) {
 			lack = RTE_MAX(lack, LACK_KEY);
 			continue;
 		}
-		if (!in_range(&sym->aead.digest_size, want->icv_bytes))
+		if (!in_range(&sym->aead.digest_size, x->digest_length))
 			lack = RTE_MAX(lack, LACK_ICV);
 		else if (!by_itself)
 			return LACK_NOTHING;

@@ -21,8 +21,6 @@
 struct ipsec_want {
 	struct rte_security_session_conf conf;
 	struct rte_crypto_sym_xform xform[2];
-	uint8_t key_bytes; /* AEAD */
-	uint8_t icv_bytes;
 };
 
 /* For an SA by that action; userdata and where numbers begin are the caller's. */
@@ -38,6 +36,8 @@ ipsec_capability_find(void *ctx, const struct ipsec_want *want, const char **mis
 
 /* *missing where a device has no such capability at all. */
 extern const char ipsec_no_inline_crypto[];
+/* Where it has one, and no session is to be had: from the driver, or here. */
+extern const char ipsec_no_session[], ipsec_no_room[];
 
 /* The same for a crypto device without rte_security, by its own list. */
 struct rte_cryptodev_capabilities;

@@ -19,7 +19,6 @@
 
 #include <rte_ethdev.h>
 #include <rte_flow.h>
-#include <rte_malloc.h>
 #include <rte_mempool.h>
 
 #include "ipsec_cache/device.h"
@@ -257,7 +256,7 @@ session_open(struct ipsec_session *s, struct ipsec_want *want, const char **miss
 {
 	s->security = rte_security_session_create(s->ctx, &want->conf, s->dev->pool);
 	if (s->security == NULL) {
-		*missing = "its driver refused a session for the SA; it may have as many as it can";
+		*missing = ipsec_no_session;
 		return false;
 	}
 	*missing = "its driver takes no rule that steers the SA's packets";
@@ -341,7 +340,7 @@ ipsec_session_create(struct ipsec_cache *ic, struct ipsec_device *dev, struct ip
 		return NULL;
 	if ((*missing = unlike(rt, kind, in)) != NULL)
 		return NULL;
-	*missing = "there is no room for its session";
+	*missing = ipsec_no_room;
 	if (dev->n_sessions >= DEVICE_SESSIONS_MAX || (s = session_alloc(ic, dev, rt)) == NULL)
 		return NULL;
 	s->kind = (uint8_t)kind;
@@ -352,7 +351,7 @@ ipsec_session_create(struct ipsec_cache *ic, struct ipsec_device *dev, struct ip
 	atomic_init(&s->reached, start);
 	/* Packets that it opens may come before it is published. */
 	if (in && kind == IPSEC_SESSION_INLINE_CRYPTO)
-		ipsec_store(&rt->by, (uint8_t)(ipsec_load(&rt->by) | IPSEC_BY_INLINE));
+		ipsec_rt_by_set(rt, IPSEC_BY_INLINE, true);
 	want.conf.ipsec.esn.value = start;
 	want.conf.userdata = (void *)(uintptr_t)s->id;
 	s->counted = c->ipsec.options.stats;
@@ -379,7 +378,7 @@ ipsec_session_publish(struct ipsec_session *s)
 	atomic_store_explicit(&s->ic->devices->slots[(uint32_t)s->id], s, memory_order_release);
 	atomic_store_explicit(&s->rt->session, s, memory_order_release);
 	if (s->in && s->kind == IPSEC_SESSION_INLINE_PROTOCOL)
-		ipsec_store(&s->rt->by, (uint8_t)(ipsec_load(&s->rt->by) | IPSEC_BY_PROTOCOL));
+		ipsec_rt_by_set(s->rt, IPSEC_BY_PROTOCOL, true);
 }
 
 /* --- the end --- */
@@ -460,7 +459,7 @@ ipsec_session_retire(struct ipsec_session *s)
 	atomic_store_explicit(&s->rt->session, NULL, memory_order_relaxed);
 	atomic_store_explicit(&ic->devices->slots[(uint32_t)s->id], NULL, memory_order_relaxed);
 	if (s->in && s->kind == IPSEC_SESSION_INLINE_PROTOCOL)
-		ipsec_store(&s->rt->by, (uint8_t)(ipsec_load(&s->rt->by) & ~IPSEC_BY_PROTOCOL));
+		ipsec_rt_by_set(s->rt, IPSEC_BY_PROTOCOL, false);
 	count_dying(s);
 	ipsec_bump(ic);
 	rcu_defer(ic->conf.rcu, &s->rcu, after_grace);

@@ -391,7 +391,7 @@ go_on(struct ipsec_cache_worker *w, struct ipsec_slot *slot, struct way *way,
 		return ipsec_open_finish(w, slot);
 	if (unlikely(is_untouched(slot)))
 		return IPSEC_CACHE_ESP_DEVICE;
-	if (unlikely((error = ipsec_seal_finish(w, slot)) != IPSEC_CACHE_ERROR_MAX))
+	if (unlikely((error = ipsec_seal_finish(slot)) != IPSEC_CACHE_ERROR_MAX))
 		return error;
 	find_way(w, way, slot->rt);
 	done->hop = way->hop.hop;

@@ -146,8 +146,7 @@ void ipsec_lookaside_flush(struct ipsec_cache_worker *w);
 void ipsec_lookaside_abandon(struct ipsec_cache_worker *w);
 
 /* seal.c, open.c: goes on with what a device did well. IPSEC_CACHE_ERROR_MAX: it is done. */
-enum ipsec_cache_error
-ipsec_seal_finish(struct ipsec_cache_worker *w, const struct ipsec_slot *slot);
+enum ipsec_cache_error ipsec_seal_finish(const struct ipsec_slot *slot);
 enum ipsec_cache_error
 ipsec_open_finish(struct ipsec_cache_worker *w, const struct ipsec_slot *slot);
 

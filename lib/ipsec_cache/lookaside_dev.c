@@ -152,7 +152,7 @@ crypto_open(
 		return NULL;
 	if (rt->iv_len != 0)
 		want.xform[0].aead.iv.offset = IPSEC_SLOT_OFFSET + offsetof(struct ipsec_slot, iv);
-	*missing = "its driver refused a session for the SA; it may have as many as it can";
+	*missing = ipsec_no_session;
 	return rte_cryptodev_sym_session_create(dev->conf.dev_id, want.xform, dev->sym_pool);
 }
 
@@ -173,7 +173,7 @@ protocol_open(struct ipsec_cache *ic, struct ipsec_crypto *dev, const struct ips
 	if (ipsec_capability_find(dev->ctx, &want, missing) == NULL)
 		return NULL;
 	want.conf.ipsec.esn.value = start;
-	*missing = "its driver refused a session for the SA; it may have as many as it can";
+	*missing = ipsec_no_session;
 	return rte_security_session_create(dev->ctx, &want.conf, dev->security_pool);
 }
 
@@ -186,7 +186,7 @@ ipsec_lookaside_session(struct ipsec_cache *ic, struct ipsec_crypto *dev, struct
 	*missing = "it failed";
 	if (ipsec_load(&dev->failed))
 		return NULL;
-	*missing = "there is no room for its session";
+	*missing = ipsec_no_room;
 	if (dev->n_sessions >= SESSIONS_MAX || (s = calloc(1, sizeof(*s))) == NULL)
 		return NULL;
 	s->in_flight = calloc(dev->conf.n_queue_pairs, sizeof(*s->in_flight));
@@ -219,7 +219,7 @@ ipsec_lookaside_publish(struct ipsec_session *s)
 	/* release: whoever finds the session finds what it was made with */
 	atomic_store_explicit(&s->rt->session, s, memory_order_release);
 	if (s->in)
-		ipsec_store(&s->rt->by, (uint8_t)(ipsec_load(&s->rt->by) | IPSEC_BY_LOOKASIDE));
+		ipsec_rt_by_set(s->rt, IPSEC_BY_LOOKASIDE, true);
 }
 
 /* --- the end --- */
@@ -295,7 +295,7 @@ ipsec_lookaside_retire(struct ipsec_session *s)
 	/* relaxed: the bump that follows is the release */
 	atomic_store_explicit(&s->rt->session, NULL, memory_order_relaxed);
 	if (s->in)
-		ipsec_store(&s->rt->by, (uint8_t)(ipsec_load(&s->rt->by) & ~IPSEC_BY_LOOKASIDE));
+		ipsec_rt_by_set(s->rt, IPSEC_BY_LOOKASIDE, false);
 	LIST_REMOVE(s, link);
 	LIST_INSERT_HEAD(&ic->lookaside->dying, s, link);
 	ic->lookaside->n_live--;

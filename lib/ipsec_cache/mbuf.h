@@ -26,6 +26,18 @@ ipsec_mbuf_plain(const struct rte_mbuf *m)
  * mbuf, or they are too small; m is as it was.
  */
 struct rte_mbuf *ipsec_mbuf_own(struct rte_mbuf *m, uint32_t headroom, uint32_t head);
+/* *at is such a frame, or such a copy takes its place. NULL: no mbuf, and it is as it was. */
+static inline struct rte_mbuf *
+ipsec_mbuf_ensure(struct rte_mbuf **at, uint32_t head)
+{
+	struct rte_mbuf *m = *at;
+
+	if (likely(ipsec_mbuf_plain(m)))
+		return m;
+	if ((m = ipsec_mbuf_own(m, 0, head)) != NULL)
+		*at = m;
+	return m;
+}
 /* Keeps the first `len` bytes, of as many at least. */
 void ipsec_mbuf_cut(struct rte_mbuf *m, uint32_t len);
 /* n more bytes at the end, in one piece; NULL: no mbuf, or it is too small, and nothing changed. */

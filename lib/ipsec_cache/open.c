@@ -281,7 +281,7 @@ prepare(const struct ipsec_cache_worker *w, struct ipsec_job *job, struct packet
 	const struct esp *esp)
 {
 	struct ipsec_cache_rt *rt = job->rt;
-	struct rte_mbuf *m = v->pkts[job->at];
+	struct rte_mbuf *m;
 	uint32_t len = esp->end - esp->off, around = IPSEC_ESP_HEADER + rt->iv_len, low;
 	uint8_t *p;
 	uint64_t iv = 0;
@@ -290,11 +290,8 @@ prepare(const struct ipsec_cache_worker *w, struct ipsec_job *job, struct packet
 	if (unlikely(len < around + rt->icv_len + IPSEC_PAD_ALIGN ||
 		    (len - around - rt->icv_len) % IPSEC_PAD_ALIGN != 0))
 		return IPSEC_CACHE_ESP_MALFORMED;
-	if (unlikely(!ipsec_mbuf_plain(m))) {
-		if ((m = ipsec_mbuf_own(m, 0, esp->off + HEAD_ROOM)) == NULL)
-			return IPSEC_CACHE_ESP_NOBUF;
-		v->pkts[job->at] = m;
-	}
+	if (unlikely((m = ipsec_mbuf_ensure(&v->pkts[job->at], esp->off + HEAD_ROOM)) == NULL))
+		return IPSEC_CACHE_ESP_NOBUF;
 	p = rte_pktmbuf_mtod_offset(m, uint8_t *, esp->off);
 	memcpy(&low, p + 4, sizeof(low));
 	if (unlikely(!check_number(rt, rte_be_to_cpu_32(low), &job->seq)))
@@ -320,16 +317,13 @@ static enum ipsec_cache_error
 prepare_whole(struct ipsec_job *job, struct packet_vector *v, const struct esp *esp)
 {
 	const struct packet_view *view = &v->views[job->at];
-	struct rte_mbuf *m = v->pkts[job->at];
+	struct rte_mbuf *m;
 
 	if (esp->end - esp->off <
 		IPSEC_ESP_HEADER + (uint32_t)job->rt->iv_len + (uint32_t)job->rt->icv_len)
 		return IPSEC_CACHE_ESP_MALFORMED;
-	if (!ipsec_mbuf_plain(m)) {
-		if ((m = ipsec_mbuf_own(m, 0, esp->off + HEAD_ROOM)) == NULL)
-			return IPSEC_CACHE_ESP_NOBUF;
-		v->pkts[job->at] = m;
-	}
+	if ((m = ipsec_mbuf_ensure(&v->pkts[job->at], esp->off + HEAD_ROOM)) == NULL)
+		return IPSEC_CACHE_ESP_NOBUF;
 	ipsec_mbuf_cut(m, view->l3_end);
 	rte_pktmbuf_adj(m, view->l3_off);
 	job->m = m;
@@ -490,7 +484,6 @@ strip(struct ipsec_cache_worker *w, const struct ipsec_job *job, const struct in
 {
 	struct rte_mbuf *m = job->m;
 	uint32_t from = job->off - RTE_ETHER_HDR_LEN;
-	uint16_t type = v4 ? RTE_BE16(RTE_ETHER_TYPE_IPV4) : RTE_BE16(RTE_ETHER_TYPE_IPV6);
 
 	if (likely(m->nb_segs == 1)) {
 		m->data_off = (uint16_t)(m->data_off + from);
@@ -500,7 +493,7 @@ strip(struct ipsec_cache_worker *w, const struct ipsec_job *job, const struct in
 		rte_pktmbuf_adj(m, (uint16_t)from);
 		ipsec_mbuf_cut(m, RTE_ETHER_HDR_LEN + in->len);
 	}
-	memcpy(rte_pktmbuf_mtod_offset(m, uint8_t *, RTE_ETHER_HDR_LEN - 2), &type, sizeof(type));
+	ipsec_set_type(m, v4);
 	m->packet_type = 0;
 	m->ol_flags &= ~(uint64_t)OUTER_FLAGS;
 	ipsec_set_mark(w, job->rt, m);
@@ -576,33 +569,6 @@ finish(struct ipsec_cache_worker *w, struct ipsec_job *job)
 
 /* --- what a NIC that does ESP by itself has opened --- */
 
-/* The packet that was inside, as a job: behind its Ethernet header. False: it is none. */
-static bool
-look_whole(struct packet_vector *v, unsigned int i, struct ipsec_job *job, struct inner *in)
-{
-	const struct packet_view *view = &v->views[i];
-	struct rte_mbuf *m = v->pkts[i];
-	const uint8_t *ip;
-	uint8_t buf;
-
-	if ((view->flags & PACKET_F_L3) != 0)
-		job->off = view->l3_off;
-	else
-		job->off = RTE_ETHER_HDR_LEN; /* its type may be what it was outside */
-	if (!ipsec_mbuf_plain(m)) {
-		if ((m = ipsec_mbuf_own(m, 0, job->off + HEAD_ROOM)) == NULL)
-			return false;
-		v->pkts[i] = m;
-	}
-	if (m->pkt_len < job->off + IPSEC_IPV4_HEADER ||
-		(ip = packet_read(m, job->off, 1, &buf)) == NULL)
-		return false;
-	job->m = m;
-	in->len = m->pkt_len - job->off;
-	in->proto = *ip >> 4 == 4 ? IPPROTO_IPIP : IPPROTO_IPV6;
-	return true;
-}
-
 /* Its numbers are the NIC's; each that comes counts as the next, so that fewer come again if the
  * CPU has to go on (inline protocol in doc/ipsec_cache.md). */
 static void
@@ -612,27 +578,41 @@ count_whole(struct ipsec_cache_worker *w, struct ipsec_cache_rt *rt, uint32_t le
 	ipsec_rt_count(rt, 1, len, w->seconds);
 }
 
+/* The packet that was inside lies at job->off, behind room for an Ethernet header. */
+static enum ipsec_cache_error
+open_whole(struct ipsec_cache_worker *w, struct ipsec_job *job)
+{
+	struct inner in = { .len = job->m->pkt_len - job->off };
+
+	if (ipsec_rt_over(job->rt))
+		return IPSEC_CACHE_ESP_EXPIRED;
+	if (job->m->data_len < job->off + IPSEC_IPV4_HEADER)
+		return IPSEC_CACHE_ESP_INNER;
+	in.proto = *rte_pktmbuf_mtod_offset(job->m, uint8_t *, job->off) >> 4 == 4 ? IPPROTO_IPIP
+										   : IPPROTO_IPV6;
+	/* counted as where a window is here: what an SA carried, good or not */
+	count_whole(w, job->rt, in.len);
+	return unwrap(w, job, &in, false);
+}
+
 static enum ipsec_cache_error
 take_whole(struct ipsec_cache_worker *w, struct packet_vector *v, unsigned int i,
 	struct ipsec_cache_rt *rt)
 {
+	const struct packet_view *view = &v->views[i];
 	struct ipsec_job *job = &w->jobs[0];
 	enum ipsec_cache_error error;
-	struct inner in;
 
 	if ((v->pkts[i]->ol_flags & RTE_MBUF_F_RX_SEC_OFFLOAD_FAILED) != 0)
 		return IPSEC_CACHE_ESP_DEVICE;
-	if (ipsec_rt_over(rt))
-		return IPSEC_CACHE_ESP_EXPIRED;
 	job->rt = rt;
-	if (!look_whole(v, i, job, &in))
-		return IPSEC_CACHE_ESP_INNER;
-	/* counted as where a window is here: what an SA carried, good or not */
-	count_whole(w, rt, in.len);
-	if ((error = unwrap(w, job, &in, false)) != IPSEC_CACHE_ERROR_MAX)
-		return error;
-	packet_view_parse(job->m, &v->views[i]);
-	return IPSEC_CACHE_ERROR_MAX;
+	/* or its type is what it was outside */
+	job->off = (view->flags & PACKET_F_L3) != 0 ? view->l3_off : RTE_ETHER_HDR_LEN;
+	if ((job->m = ipsec_mbuf_ensure(&v->pkts[i], job->off + HEAD_ROOM)) == NULL)
+		return IPSEC_CACHE_ESP_NOBUF;
+	if ((error = open_whole(w, job)) == IPSEC_CACHE_ERROR_MAX)
+		packet_view_parse(job->m, &v->views[i]);
+	return error;
 }
 
 /*
@@ -912,25 +892,6 @@ ipsec_cache_open(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t
 
 /* --- what crypto devices have opened --- */
 
-/* The packet that came out, behind room for an Ethernet header. */
-static enum ipsec_cache_error
-finish_whole(struct ipsec_cache_worker *w, struct ipsec_job *job)
-{
-	struct inner in;
-
-	if (ipsec_rt_over(job->rt))
-		return IPSEC_CACHE_ESP_EXPIRED;
-	if (job->m->data_len < IPSEC_IPV4_HEADER)
-		return IPSEC_CACHE_ESP_INNER;
-	in.len = job->m->pkt_len;
-	in.proto = *rte_pktmbuf_mtod(job->m, uint8_t *) >> 4 == 4 ? IPPROTO_IPIP : IPPROTO_IPV6;
-	if (rte_pktmbuf_prepend(job->m, RTE_ETHER_HDR_LEN) == NULL)
-		return IPSEC_CACHE_ESP_NOBUF;
-	job->off = RTE_ETHER_HDR_LEN;
-	count_whole(w, job->rt, in.len);
-	return unwrap(w, job, &in, false);
-}
-
 enum ipsec_cache_error
 ipsec_open_finish(struct ipsec_cache_worker *w, const struct ipsec_slot *slot)
 {
@@ -938,8 +899,12 @@ ipsec_open_finish(struct ipsec_cache_worker *w, const struct ipsec_slot *slot)
 
 	job->rt = slot->rt;
 	job->m = slot->m;
-	if (unlikely(ipsec_session_is_protocol(slot->session)))
-		return finish_whole(w, job);
+	if (unlikely(ipsec_session_is_protocol(slot->session))) {
+		job->off = RTE_ETHER_HDR_LEN;
+		if (rte_pktmbuf_prepend(job->m, RTE_ETHER_HDR_LEN) == NULL)
+			return IPSEC_CACHE_ESP_NOBUF;
+		return open_whole(w, job);
+	}
 	job->off = slot->off;
 	job->len = slot->len;
 	job->seq = slot->seq;

@@ -159,6 +159,15 @@ ipsec_rt_count(struct ipsec_cache_rt *rt, uint64_t packets, uint64_t bytes, uint
 	}
 }
 
+/* IPSEC_BY_*; the control thread's. */
+static inline void
+ipsec_rt_by_set(struct ipsec_cache_rt *rt, uint8_t by, bool on)
+{
+	uint8_t now = ipsec_load(&rt->by);
+
+	ipsec_store(&rt->by, (uint8_t)(on ? now | by : now & ~by));
+}
+
 /* Its hard lifetime is over: by the control thread's word, or by what was counted here. */
 static inline bool
 ipsec_rt_over(const struct ipsec_cache_rt *rt)

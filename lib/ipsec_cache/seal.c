@@ -146,9 +146,8 @@ put_view(const struct ipsec_cache_worker *w, const struct ipsec_cache_rt *rt, st
 		{ VIEW(false, false), VIEW(false, true) },
 	};
 	bool v4 = rt->family == AF_INET, udp = (rt->flags & IPSEC_RT_UDP) != 0;
-	uint16_t type = v4 ? RTE_BE16(RTE_ETHER_TYPE_IPV4) : RTE_BE16(RTE_ETHER_TYPE_IPV6);
 
-	memcpy(rte_pktmbuf_mtod_offset(m, uint8_t *, RTE_ETHER_HDR_LEN - 2), &type, sizeof(type));
+	ipsec_set_type(m, v4);
 	m->packet_type = 0;
 	m->ol_flags &= ~(uint64_t)SETTLED_FLAGS;
 	ipsec_set_mark(w, rt, m);
@@ -384,11 +383,11 @@ finish_udp6(struct rte_mbuf *m)
 	udp->dgram_cksum = part == 0 ? UINT16_MAX : part;
 }
 
-/* What lies `by` bytes further behind, in a packet that begins so much later. */
+/* What lies behind layer 3's beginning, in a packet whose tags are gone. */
 static inline uint16_t
-moved(uint16_t off, uint16_t from, int by)
+moved(uint16_t off, uint16_t tags)
 {
-	return off < from ? off : (uint16_t)(off + by);
+	return off == 0 ? 0 : (uint16_t)(off - tags);
 }
 
 /* The inner packet behind 14 bytes for an Ethernet header, for a NIC that does ESP by itself. */
@@ -397,37 +396,27 @@ give_whole(struct ipsec_cache_worker *w, const struct run *run, struct packet_ve
 	unsigned int i)
 {
 	struct packet_view *view = &v->views[i];
-	uint16_t type = run->rt->family == AF_INET ? RTE_BE16(RTE_ETHER_TYPE_IPV4)
-						   : RTE_BE16(RTE_ETHER_TYPE_IPV6);
-	int by = RTE_ETHER_HDR_LEN - (int)view->l3_off;
-	uint16_t from = view->l3_off;
-	struct rte_mbuf *m = v->pkts[i];
+	uint16_t tags = (uint16_t)(view->l3_off - RTE_ETHER_HDR_LEN);
+	bool v4 = view->l3 == PACKET_L3_IPV4;
 	const uint8_t *ip;
-	bool v4;
+	struct rte_mbuf *m;
 
-	if (!ipsec_mbuf_plain(m) || rte_pktmbuf_headroom(m) + from < RTE_ETHER_HDR_LEN) {
-		if ((m = ipsec_mbuf_own(m, RTE_ETHER_HDR_LEN, from + HEAD_MIN)) == NULL)
-			return IPSEC_CACHE_ESP_NOBUF;
-		v->pkts[i] = m;
-	}
+	if ((m = ipsec_mbuf_ensure(&v->pkts[i], view->l3_off + HEAD_MIN)) == NULL)
+		return IPSEC_CACHE_ESP_NOBUF;
 	ipsec_mbuf_cut(m, view->l3_end);
-	m->data_off = (uint16_t)(m->data_off - by);
-	m->data_len = (uint16_t)(m->data_len + by);
-	m->pkt_len += (uint32_t)by;
-	/* its own type is what the outer header will be */
-	memcpy(rte_pktmbuf_mtod_offset(m, uint8_t *, RTE_ETHER_HDR_LEN - 2), &type, sizeof(type));
+	rte_pktmbuf_adj(m, tags);
+	ipsec_set_type(m, run->rt->family == AF_INET); /* what the outer header will be */
 	m->packet_type = 0;
 	m->ol_flags &= ~(uint64_t)SETTLED_FLAGS;
 	ipsec_set_mark(w, run->rt, m);
 	view->l3_off = RTE_ETHER_HDR_LEN;
-	view->l4_off = moved(view->l4_off, from, by);
-	view->rest_off = moved(view->rest_off, from, by);
-	view->src_off = moved(view->src_off, from, by);
-	view->dst_off = moved(view->dst_off, from, by);
+	view->l4_off = moved(view->l4_off, tags);
+	view->rest_off = moved(view->rest_off, tags);
+	view->src_off = moved(view->src_off, tags);
+	view->dst_off = moved(view->dst_off, tags);
 	view->n_vlan = 0;
 	view->l3_end = m->pkt_len;
 	ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, RTE_ETHER_HDR_LEN);
-	v4 = view->l3 == PACKET_L3_IPV4;
 	return ipsec_inline_give(run->session, m, v4,
 		       v4 ? (uint16_t)((ip[0] & 0xf) * 4) : IPSEC_IPV6_HEADER, NULL)
 		? IPSEC_CACHE_ERROR_MAX
@@ -490,7 +479,7 @@ shape(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
 	const struct ipsec_cache_decision *const *decisions, struct ipsec_cache_result *result,
 	uint64_t *theirs)
 {
-	const struct ipsec_session *last = NULL;
+	const struct ipsec_cache_decision *last = NULL; /* a train has one */
 	struct run run = { 0 };
 	unsigned int i, n = 0;
 
@@ -499,10 +488,13 @@ shape(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
 		struct ipsec_job *job = &w->jobs[n];
 		uint32_t len = v->views[i].l3_end - v->views[i].l3_off;
 
-		if (decisions[i]->rt != run.rt || unlikely(decisions[i]->session != last)) {
-			last = decisions[i]->session;
-			run_end(&run, w->seconds);
-			run_begin(w, &run, mask, i, decisions);
+		if (decisions[i] != last) {
+			if (last == NULL || decisions[i]->rt != last->rt ||
+				decisions[i]->session != last->session) {
+				run_end(&run, w->seconds);
+				run_begin(w, &run, mask, i, decisions);
+			}
+			last = decisions[i];
 		}
 		if (unlikely(run_over(&run))) {
 			ipsec_worker_fail(w, result, i, IPSEC_CACHE_ESP_EXPIRED);
@@ -639,22 +631,17 @@ is_sealed(const struct ipsec_cache_rt *rt, const struct rte_mbuf *m)
 static enum ipsec_cache_error
 finish_whole(const struct ipsec_slot *slot)
 {
-	uint16_t type = slot->rt->family == AF_INET ? RTE_BE16(RTE_ETHER_TYPE_IPV4)
-						    : RTE_BE16(RTE_ETHER_TYPE_IPV6);
-	char *ether;
-
 	if (!is_sealed(slot->rt, slot->m))
 		return IPSEC_CACHE_ESP_DEVICE;
-	if ((ether = rte_pktmbuf_prepend(slot->m, RTE_ETHER_HDR_LEN)) == NULL)
+	if (rte_pktmbuf_prepend(slot->m, RTE_ETHER_HDR_LEN) == NULL)
 		return IPSEC_CACHE_ESP_NOBUF;
-	memcpy(ether + RTE_ETHER_HDR_LEN - 2, &type, sizeof(type));
+	ipsec_set_type(slot->m, slot->rt->family == AF_INET);
 	return IPSEC_CACHE_ERROR_MAX;
 }
 
 enum ipsec_cache_error
-ipsec_seal_finish(struct ipsec_cache_worker *w, const struct ipsec_slot *slot)
+ipsec_seal_finish(const struct ipsec_slot *slot)
 {
-	RTE_SET_USED(w);
 	if (unlikely(ipsec_session_is_protocol(slot->session)))
 		return finish_whole(slot);
 	if (unlikely((slot->rt->flags & IPSEC_RT_UDP) != 0 && slot->rt->family == AF_INET6))

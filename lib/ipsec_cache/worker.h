@@ -9,6 +9,7 @@
  */
 
 #include <rte_byteorder.h>
+#include <rte_ether.h>
 #include <rte_prefetch.h>
 
 #include "ipsec_cache/cache.h"
@@ -140,6 +141,15 @@ ipsec_prefetch_key(const struct ipsec_cache_rt *rt)
 	rte_prefetch0(key + 128);
 	rte_prefetch0(key + sizeof(struct gcm_key_data) - 128);
 	rte_prefetch0(key + sizeof(struct gcm_key_data) - 64);
+}
+
+/* The type of a frame whose Ethernet header is followed by that header. */
+static inline void
+ipsec_set_type(struct rte_mbuf *m, bool v4)
+{
+	uint16_t type = v4 ? RTE_BE16(RTE_ETHER_TYPE_IPV4) : RTE_BE16(RTE_ETHER_TYPE_IPV6);
+
+	memcpy(rte_pktmbuf_mtod_offset(m, uint8_t *, RTE_ETHER_HDR_LEN - 2), &type, sizeof(type));
 }
 
 /* The mark that an SA gives to packets that it made (XFRMA_SET_MARK). */
