@@ -12,12 +12,6 @@
 
 #define L2_LEN_MASK ((1u << RTE_MBUF_L2_LEN_BITS) - 1)
 
-bool
-protect_complete(struct worker *worker, struct rte_mbuf *m)
-{
-	return ipsec_cache_complete(worker->ipsec, m);
-}
-
 static bool
 is_tag(rte_be16_t type)
 {
@@ -51,12 +45,12 @@ renew_l2_len(struct rte_mbuf *m)
 static enum drop_reason
 look(struct worker *worker, const struct port *port, struct rte_mbuf *m)
 {
-	if (unlikely((m->ol_flags & PROTECT_RX_FLAGS) != 0))
+	if (unlikely((m->ol_flags & IPSEC_CACHE_RX_FLAGS) != 0))
 		return DROP_ESP_UNSEEN;
 	if ((m->ol_flags & RTE_MBUF_F_TX_SEC_OFFLOAD) == 0)
 		return DROP_MAX;
 	if (unlikely(m->port != port->id))
-		return protect_complete(worker, m) ? DROP_MAX : DROP_ESP_DEVICE;
+		return ipsec_cache_complete(worker->ipsec, m) ? DROP_MAX : DROP_ESP_DEVICE;
 	return likely(renew_l2_len(m)) ? DROP_MAX : DROP_ESP_DEVICE;
 }
 

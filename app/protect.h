@@ -16,14 +16,14 @@
 #include <rte_mbuf.h>
 
 #include "csum_action/csum_action.h"
+#include "ipsec_cache/ipsec_cache.h"
 #include "lcore.h"
 #include "packet/packet.h"
 
 struct port;
 
-/* A NIC opened it, and IPsec here has not seen it since. */
-#define PROTECT_RX_FLAGS (RTE_MBUF_F_RX_SEC_OFFLOAD | RTE_MBUF_F_RX_SEC_OFFLOAD_FAILED)
-#define PROTECT_FLAGS (RTE_MBUF_F_TX_SEC_OFFLOAD | PROTECT_RX_FLAGS)
+/* Left to a NIC, or opened by one and not seen by IPsec here since. */
+#define PROTECT_FLAGS (RTE_MBUF_F_TX_SEC_OFFLOAD | IPSEC_CACHE_RX_FLAGS)
 
 /* What any of the packets is marked with; ordinary ones have nothing of what is looked for. */
 static inline uint64_t
@@ -44,9 +44,6 @@ protect_flags(struct rte_mbuf *const *pkts, uint16_t n)
 uint16_t protect_finish(
 	struct worker *worker, const struct port *port, struct packet_vector *vector, uint64_t any);
 
-/* protect_one(), for a packet that was left to a NIC. */
-bool protect_complete(struct worker *worker, struct rte_mbuf *m);
-
 /*
  * Does here what a NIC was to do with a packet, which is copied, or goes elsewhere. False: that
  * cannot be done; it must not leave.
@@ -55,7 +52,7 @@ static inline bool
 protect_one(struct worker *worker, struct rte_mbuf *m)
 {
 	return likely((m->ol_flags & RTE_MBUF_F_TX_SEC_OFFLOAD) == 0) ||
-		protect_complete(worker, m);
+		ipsec_cache_complete(worker->ipsec, m);
 }
 
 #endif /* APP_PROTECT_H */

@@ -12,7 +12,6 @@
 
 #include "forward/ip_burst.h"
 #include "forward/ip_esp.h"
-#include "protect.h"
 
 #define MAC_MASK UINT64_C(0x0000ffffffffffff) /* of eight bytes loaded, little-endian */
 #define HEADERS_MIN (RTE_ETHER_HDR_LEN + sizeof(struct rte_ipv4_hdr)) /* that are written to */
@@ -235,7 +234,7 @@ ip4_check(struct burst *b, unsigned int i)
 static bool __rte_noinline
 make_plain(struct burst *b, unsigned int i)
 {
-	if ((b->pkts[i]->ol_flags & PROTECT_RX_FLAGS) == 0 || ip_esp_is(b, i))
+	if ((b->pkts[i]->ol_flags & IPSEC_CACHE_RX_FLAGS) == 0 || ip_esp_is(b, i))
 		return burst_own(b, i, HEADERS_MIN);
 	b->opened |= UINT64_C(1) << i;
 	return false;
@@ -248,8 +247,8 @@ check(struct burst *b, unsigned int i, uint64_t mac, uint32_t *dst)
 	const struct packet_view *view = &b->views[i];
 	const struct rte_mbuf *m;
 
-	if (unlikely(
-		    !burst_is_plain(b->pkts[i], HEADERS_MIN, BURST_ELSEWHERE | PROTECT_RX_FLAGS)) &&
+	if (unlikely(!burst_is_plain(
+		    b->pkts[i], HEADERS_MIN, BURST_ELSEWHERE | IPSEC_CACHE_RX_FLAGS)) &&
 		!make_plain(b, i))
 		return false;
 	m = b->pkts[i];

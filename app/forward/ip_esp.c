@@ -53,17 +53,11 @@ is_udp_4500(const struct burst *b, unsigned int i)
 	return port != NULL && *port == RTE_BE16(NATT_PORT);
 }
 
-static inline bool
-is_esp(const struct burst *b, unsigned int i)
-{
-	return (b->views[i].stop == PACKET_STOP_OPAQUE && b->views[i].l4_proto == IPPROTO_ESP) ||
-		is_udp_4500(b, i);
-}
-
 bool
 ip_esp_is(const struct burst *b, unsigned int i)
 {
-	return is_esp(b, i);
+	return (b->views[i].stop == PACKET_STOP_OPAQUE && b->views[i].l4_proto == IPPROTO_ESP) ||
+		is_udp_4500(b, i);
 }
 
 static uint64_t
@@ -73,7 +67,7 @@ esp_of(const struct burst *b, uint64_t mask)
 	unsigned int i;
 
 	packet_mask_for_each (i, mask) {
-		if (is_esp(b, i))
+		if (ip_esp_is(b, i))
 			esp |= UINT64_C(1) << i;
 	}
 	return esp;
@@ -346,7 +340,7 @@ ip_esp_handed(struct worker *worker, const struct ip_reply *replies, unsigned in
 	/* Their headers were checked by who handed them over. */
 	packet_vector_parse(&vector);
 	for (unsigned int i = 0; i < vector.n; i++) {
-		if ((pkts[i]->ol_flags & PROTECT_RX_FLAGS) != 0 && !is_esp(&b, i))
+		if ((pkts[i]->ol_flags & IPSEC_CACHE_RX_FLAGS) != 0 && !ip_esp_is(&b, i))
 			b.opened |= UINT64_C(1) << i;
 		else if (views[i].l3 == PACKET_L3_IPV4)
 			b.v4 |= UINT64_C(1) << i;

@@ -33,16 +33,6 @@ struct slab {
 	size_t used;
 };
 
-struct slab *
-slab_create(void *owner)
-{
-	struct slab *slab = calloc(1, sizeof(*slab));
-
-	if (slab != NULL)
-		slab->owner = owner;
-	return slab;
-}
-
 void
 slab_destroy(struct slab *slab)
 {
@@ -127,16 +117,6 @@ struct slab {
 	size_t used;
 	struct size sizes[SIZES];
 };
-
-struct slab *
-slab_create(void *owner)
-{
-	struct slab *slab = calloc(1, sizeof(*slab));
-
-	if (slab != NULL)
-		slab->owner = owner;
-	return slab;
-}
 
 static void *
 start_of(const struct chunk *chunk)
@@ -323,6 +303,16 @@ slab_owner(const void *object)
 }
 
 #endif
+
+struct slab *
+slab_create(void *owner)
+{
+	struct slab *slab = calloc(1, sizeof(*slab));
+
+	if (slab != NULL)
+		slab->owner = owner;
+	return slab;
+}
 
 size_t
 slab_used(const struct slab *slab)

@@ -16,8 +16,6 @@
 #include "ipsec_cache/session.h"
 #include "ipsec_cache/worker.h"
 
-#define IPSEC_RX_FLAGS (RTE_MBUF_F_RX_SEC_OFFLOAD | RTE_MBUF_F_RX_SEC_OFFLOAD_FAILED)
-
 /*
  * The frame, whose Ethernet header is followed by an IP header of l3_len bytes, is the NIC's to
  * protect. `number`: for one that authenticates the high half of an

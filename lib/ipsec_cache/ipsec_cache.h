@@ -386,9 +386,11 @@ uint64_t ipsec_cache_generation(const struct ipsec_cache *ic);
  * second. When a device fails, SAs go on in software.
  *
  * What is sealed for a NIC carries RTE_MBUF_F_TX_SEC_OFFLOAD and that port in m->port: it is to be
- * sent by that port, or to be given to ipsec_cache_complete() first. What a NIC has opened carries
- * RTE_MBUF_F_RX_SEC_OFFLOAD until ipsec_cache_open() has seen it: it is not to be sent with it.
+ * sent by that port, or to be given to ipsec_cache_complete() first. What a NIC has opened, or
+ * failed at, carries one of IPSEC_CACHE_RX_FLAGS until ipsec_cache_open() has seen it: it is not to
+ * be sent with it.
  */
+#define IPSEC_CACHE_RX_FLAGS (RTE_MBUF_F_RX_SEC_OFFLOAD | RTE_MBUF_F_RX_SEC_OFFLOAD_FAILED)
 struct ipsec_cache_dev {
 	uint32_t ifindex; /* as resolve() names it */
 	uint16_t port_id;

@@ -28,7 +28,7 @@
 /* What a NIC said of the outer frame. */
 #define OUTER_FLAGS \
 	(RTE_MBUF_F_RX_IP_CKSUM_MASK | RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_VLAN | \
-		RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_TX_OFFLOAD_MASK | IPSEC_RX_FLAGS)
+		RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_TX_OFFLOAD_MASK | IPSEC_CACHE_RX_FLAGS)
 
 /* Where ESP lies in a frame. */
 struct esp {
@@ -242,7 +242,7 @@ check_number(struct ipsec_cache_rt *rt, uint32_t low, uint64_t *seq)
 static inline bool
 is_marked(const struct rte_mbuf *m)
 {
-	return unlikely((m->ol_flags & IPSEC_RX_FLAGS) != 0);
+	return unlikely((m->ol_flags & IPSEC_CACHE_RX_FLAGS) != 0);
 }
 
 /*
@@ -304,7 +304,7 @@ prepare(const struct ipsec_cache_worker *w, struct ipsec_job *job, struct packet
 		job->text = p + around;
 		job->icv = job->text + job->len;
 	}
-	if (unlikely((m->ol_flags & IPSEC_RX_FLAGS) != 0))
+	if (unlikely((m->ol_flags & IPSEC_CACHE_RX_FLAGS) != 0))
 		return believe(w->ic, job, m->ol_flags, ipsec_inline_tag(m));
 	if (likely(rt->iv_len != 0))
 		memcpy(&iv, p + IPSEC_ESP_HEADER, sizeof(iv));
@@ -632,7 +632,7 @@ take_all_whole(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t m
 		struct rte_mbuf *m = v->pkts[i];
 		struct ipsec_session *s;
 
-		if ((m->ol_flags & IPSEC_RX_FLAGS) == 0)
+		if ((m->ol_flags & IPSEC_CACHE_RX_FLAGS) == 0)
 			continue;
 		s = ipsec_session_get(w->ic, ipsec_inline_tag(m));
 		if (s == NULL || s->kind != IPSEC_SESSION_INLINE_PROTOCOL || !s->in)
@@ -866,7 +866,7 @@ ipsec_cache_open(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t
 	packet_vector_parse(v);
 	packet_mask_for_each (i, mask)
 		marked |= v->pkts[i]->ol_flags;
-	if (unlikely((marked & IPSEC_RX_FLAGS) != 0))
+	if (unlikely((marked & IPSEC_CACHE_RX_FLAGS) != 0))
 		taken = take_all_whole(w, v, mask, result);
 	n = sort_out(w, v, mask & ~taken, esps, result);
 	n = prepare_all(w, v, n, esps, result, &apart);
@@ -884,7 +884,7 @@ ipsec_cache_open(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t
 		result->rt[job->at] = job->rt;
 		packet_view_parse(job->m, &v->views[job->at]);
 	}
-	if (unlikely((marked & IPSEC_RX_FLAGS) != 0))
+	if (unlikely((marked & IPSEC_CACHE_RX_FLAGS) != 0))
 		drop_marked(w, v, result);
 	result->done =
 		mask & ~(result->drop | result->hand_over | result->not_ours | result->pending);

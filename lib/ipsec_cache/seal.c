@@ -33,7 +33,7 @@
 /* What a NIC was to do, or did, with the frame this was. */
 #define SETTLED_FLAGS \
 	(RTE_MBUF_F_TX_OFFLOAD_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK | RTE_MBUF_F_RX_L4_CKSUM_MASK | \
-		RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED | IPSEC_RX_FLAGS)
+		RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED | IPSEC_CACHE_RX_FLAGS)
 
 /* What the outer header takes from the inner one. */
 struct inner {
