@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <rte_cycles.h>
 #include <rte_launch.h>
@@ -28,6 +29,23 @@ drops_self(struct app *a)
 	return own != NULL ? own : &a->control_drops;
 }
 
+/* The CPU is others' for a while. Nobody's grace period waits for a worker that sleeps. */
+static void
+worker_sleep(const struct worker *w)
+{
+	struct timespec t = { .tv_nsec = w->idle_sleep * 1000L };
+
+	rte_rcu_qsbr_thread_offline(w->app->qsbr, w->id);
+	nanosleep(&t, NULL);
+	rte_rcu_qsbr_thread_online(w->app->qsbr, w->id);
+}
+
+static bool
+worker_waits_for_devices(const struct worker *w)
+{
+	return w->mode->busy != NULL && w->mode->busy(w);
+}
+
 static int
 worker_main(void *arg)
 {
@@ -37,13 +55,17 @@ worker_main(void *arg)
 	RTE_PER_LCORE(own_drops) = &w->drops;
 	rte_rcu_qsbr_thread_online(qsbr, w->id);
 	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
+		unsigned int n = 0;
+
 		for (unsigned int i = 0; i < w->n_streams; i++)
-			pipeline_poll(w, w->streams[i]);
+			n += pipeline_poll(w, w->streams[i]);
 		if (w->mode->turn != NULL)
 			w->mode->turn(w);
 		for (unsigned int i = 0; i < w->n_serves; i++)
-			sched_nolock_drain(w->serves[i], w->id);
+			n += sched_nolock_drain(w->serves[i], w->id);
 		rte_rcu_qsbr_quiescent(qsbr, w->id);
+		if (unlikely(w->idle_sleep != 0) && n == 0 && !worker_waits_for_devices(w))
+			worker_sleep(w);
 	}
 	rte_rcu_qsbr_thread_offline(qsbr, w->id);
 	return 0;
@@ -362,6 +384,7 @@ forwarding_start(struct app *a, unsigned int tx_first)
 		if (w->n_streams == 0)
 			continue;
 		w->burst = a->opt.burst;
+		w->idle_sleep = (uint16_t)a->opt.idle_sleep;
 		w->mode = a->mode;
 		w->ipsec = ipsec_cache_worker(a->ipsec, w->id);
 		w->record_cycles = a->opt.record_core_cycles;
@@ -393,7 +416,7 @@ drain_all(struct app *a)
 static bool
 turn_for(struct worker *w)
 {
-	if (w->n_streams == 0 || w->mode->busy == NULL || !w->mode->busy(w))
+	if (w->n_streams == 0 || !worker_waits_for_devices(w))
 		return false;
 	w->mode->turn(w);
 	return true;

@@ -49,6 +49,7 @@ struct worker {
 	unsigned int lcore;
 	uint16_t burst;
 	bool record_cycles, record_bursts;
+	uint16_t idle_sleep; /* us; 0: a round that found nothing is followed by the next */
 	bool running; /* control thread: launched and not joined */
 	int meta_offset;
 	const struct forward_mode *mode;

@@ -459,6 +459,12 @@ set_idle_exit(struct options *opt, const char *arg)
 	return number(arg, 1, 1000 * 3600, &opt->idle_exit);
 }
 
+static const char *
+set_idle_sleep(struct options *opt, const char *arg)
+{
+	return number(arg, 0, 10000, &opt->idle_sleep);
+}
+
 static const struct option_def defs[] = {
 	{ "interactive", NULL, 'i', NULL, "prompt for commands", set_interactive },
 	{ "auto-start", NULL, 'a', NULL, "with -i: forward from the start", set_auto_start },
@@ -514,6 +520,8 @@ static const struct option_def defs[] = {
 	{ "ctl-group", "GROUP", 0, NULL, "let a group use the control socket", set_ctl_group },
 	{ "idle-exit", "MS", 0, NULL, "leave when nothing came for MS milliseconds",
 		set_idle_exit },
+	{ "idle-sleep", "US", 0, "0", "let an lcore that found nothing sleep US microseconds",
+		set_idle_sleep },
 };
 #define N_DEFS (sizeof(defs) / sizeof(defs[0]))
 

@@ -70,6 +70,7 @@ struct options {
 	const char *ctl; /* NULL: <runtime dir>/millrace.sock */
 	gid_t ctl_group; /* (gid_t)-1: none */
 	unsigned int idle_exit; /* ms; 0: never */
+	unsigned int idle_sleep; /* us that a worker without work sleeps; 0: it polls on */
 };
 
 /*

@@ -19,6 +19,7 @@
 #   --portmask=                   not given: all ports
 #   --nb-cores=1
 #   --burst=32
+#   --idle-sleep=0                an lcore that found nothing polls on; US: it sleeps as long
 #
 # frames that txonly and flowgen make
 #   --txpkts=                     not given: 64 bytes, flowgen 300

@@ -31,6 +31,10 @@ def on_one_cpu(n):
     return f"0@{cpu},1@{cpu}"
 
 
+# us: workers that poll on take CPUs from each other, from their peers in the test and from the kernel,
+# which some schedulers then leave waiting for seconds.
+IDLE_SLEEP = 100
+
 MEMORY = ["--no-huge", "-m", "512", "--no-shconf", "--no-pci"]
 
 
@@ -48,7 +52,7 @@ class Millrace:
     """One run of the program. Options of EAL and of its own are lists; output is kept in a file."""
 
     def __init__(self, directory, vdevs, options=(), commands=None, eal=(), memory=None, env=None,
-                 lcores=None, ctl=True, stdin=subprocess.DEVNULL, wrapper=(), program=None):
+                 lcores=None, ctl=True, stdin=subprocess.DEVNULL, wrapper=(), program=None, idle_sleep=IDLE_SLEEP):
         self.directory = directory
         self.prefix = directory.name
         self.output_path = directory / "output.txt"
@@ -64,7 +68,7 @@ class Millrace:
                       lcores or on_one_cpu(os.getpid()), *eal]
         for vdev in vdevs:
             self.argv += ["--vdev", vdev]
-        self.argv += ["--", *options]
+        self.argv += ["--", *([f"--idle-sleep={idle_sleep}"] if idle_sleep else []), *options]
         if ctl:
             self.argv.append(f"--ctl={self.ctl}")
         if commands is not None:

@@ -4,6 +4,7 @@
 """Starting, ending, lcores, topologies, users, and what the packet path does not do."""
 
 import os
+import pathlib
 import pwd
 import re
 import shutil
@@ -114,9 +115,30 @@ def test_topology(millrace, directory, topology, goes):
         frames.write(directory / f"in{port}.pcap", sent[port])
         vdevs.append(f"net_pcap{port},rx_pcap={directory}/in{port}.pcap,"
                      f"tx_pcap={directory}/out{port}.pcap")
-    millrace(vdevs, [f"--port-topology={topology}", "--idle-exit=300"], commands=["start"]).wait()
+    millrace(vdevs, [f"--port-topology={topology}", "--idle-exit=300"], commands=["start"],
+             idle_sleep=None).wait()
     for source, target in goes.items():
         assert frames.read(directory / f"out{target}.pcap") == sent[source]
+
+
+def cpu_seconds(program):
+    """What a worker has used so far."""
+    (tid,) = program.worker_tids()
+    fields = pathlib.Path(f"/proc/{program.process.pid}/task/{tid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.parametrize("idle_sleep", [None, 2000])
+def test_idle_sleep(millrace, idle_sleep):
+    """With nothing to do a worker takes its CPU, or next to nothing of it; configuring waits for neither."""
+    program = millrace(["net_ring0", "net_ring1"], commands=["start"], idle_sleep=idle_sleep).wait_ready()
+    before, start = cpu_seconds(program), time.monotonic()
+    for _ in range(20):
+        program.tc("qdisc replace dev p0 clsact")
+    time.sleep(max(0, start + 2 - time.monotonic()))
+    used = (cpu_seconds(program) - before) / (time.monotonic() - start)
+    assert used < 0.1 if idle_sleep else used > 0.1
+    program.stop()
 
 
 def test_port_names(millrace):
@@ -180,7 +202,7 @@ def test_no_system_call_on_the_packet_path(millrace):
         "tc qdisc add dev p0 clsact",
         "tc filter add dev p0 ingress matchall action csum ip4h and udp",
         "start",
-    ]).wait_ready()
+    ], idle_sleep=None).wait_ready()
     program.wait_forwarding("p1")
     tids = program.worker_tids()
     assert tids
