@@ -102,16 +102,16 @@ struct question {
 };
 
 /* What a packet's view and bytes do not say of it. */
-static inline struct ipsec_flow_from
-from_of(const struct ipsec_cache_worker *w, const struct question *q, unsigned int i, uint32_t uses)
+static inline uint64_t
+by_of(const struct question *q, unsigned int i)
 {
-	struct ipsec_flow_from from = { .in_ifindex = q->in_ifindex };
+	return q->by[i] != NULL ? q->by[i]->serial : 0;
+}
 
-	if (q->by != NULL && q->by[i] != NULL)
-		from.by = q->by[i]->serial;
-	if (unlikely((uses & IPSEC_USES_MARK) != 0))
-		from.mark = packet_meta(q->v->pkts[i], w->ic->conf.meta_offset)->mark;
-	return from;
+static inline uint32_t
+mark_of(const struct ipsec_cache_worker *w, const struct question *q, unsigned int i)
+{
+	return packet_meta(q->v->pkts[i], w->ic->conf.meta_offset)->mark;
 }
 
 /* Decides by all that is known of a packet, whatever `uses` asks for. */
@@ -119,7 +119,11 @@ static void
 decide_slowly(struct ipsec_cache_worker *w, const struct question *q, unsigned int i,
 	struct ipsec_cache_decision *d)
 {
-	struct ipsec_flow_from from = from_of(w, q, i, UINT32_MAX);
+	struct ipsec_flow_from from = {
+		.by = q->by != NULL ? by_of(q, i) : 0,
+		.mark = mark_of(w, q, i),
+		.in_ifindex = q->in_ifindex,
+	};
 	struct ipsec_flow flow;
 
 	if (ipsec_flow_fill(&flow, q->v->pkts[i], &q->v->views[i], &from, UINT32_MAX))
@@ -181,22 +185,29 @@ look_at_flows(struct ipsec_cache_worker *w, const struct question *q, uint64_t m
 	static const uint64_t none[IPSEC_FLOW_WORDS]; /* no flow's: its family is 0 */
 	struct ipsec_tables *t = w->tables;
 	const uint64_t *last = none;
+	const uint32_t uses = w->uses;
+	struct ipsec_flow_from from = { .in_ifindex = q->in_ifindex };
+	uint64_t where = ipsec_flow_where(&from, uses);
 	struct flows flows = { 0 };
 	unsigned int i, k;
 
 	packet_mask_for_each (i, mask) {
-		struct ipsec_flow_from from = from_of(w, q, i, w->uses);
 		uint64_t words[IPSEC_FLOW_WORDS], bit = UINT64_C(1) << i;
 		struct ipsec_flow odd;
 
+		if (q->by != NULL)
+			from.by = by_of(q, i);
+		if (unlikely((uses & IPSEC_USES_MARK) != 0)) {
+			from.mark = mark_of(w, q, i);
+			where = ipsec_flow_where(&from, uses);
+		}
 		if (unlikely(!ipsec_flow_words(
-			    words, q->v->pkts[i], &q->v->views[i], &from, w->uses))) {
+			    words, q->v->pkts[i], &q->v->views[i], from.by, where, uses))) {
 			if ((q->v->views[i].flags & PACKET_F_L3) == 0) {
 				flows.foreign |= bit;
 				continue;
 			}
-			if (!ipsec_flow_fill(
-				    &odd, q->v->pkts[i], &q->v->views[i], &from, w->uses)) {
+			if (!ipsec_flow_fill(&odd, q->v->pkts[i], &q->v->views[i], &from, uses)) {
 				flows.unknown |= bit;
 				continue;
 			}

@@ -34,14 +34,24 @@ bool ipsec_flow_fill(struct ipsec_flow *flow, const struct rte_mbuf *m,
 
 #define IPSEC_FLOW_WORDS (sizeof(struct ipsec_flow) / 8)
 
+/* The word of it that has mark and in_ifindex: most often the same for all of a burst. */
+static inline uint64_t
+ipsec_flow_where(const struct ipsec_flow_from *from, uint32_t uses)
+{
+	return ((uses & IPSEC_USES_MARK) != 0 ? from->mark : 0) |
+		(uint64_t)((uses & IPSEC_USES_IFINDEX) != 0 ? from->in_ifindex
+							    : from->in_ifindex != 0)
+		<< 32;
+}
+
 /*
- * The same, as the words that the flow is in memory, for the usual packet: whole, in one segment,
+ * The same flow, as the words that it is in memory, for the usual packet: whole, in one segment,
  * of TCP or UDP where ports count. False: ask ipsec_flow_fill(). A flow made field by field and
  * then read by words would wait for its bytes to arrive in the cache.
  */
 static inline bool
 ipsec_flow_words(uint64_t w[IPSEC_FLOW_WORDS], const struct rte_mbuf *m,
-	const struct packet_view *view, const struct ipsec_flow_from *from, uint32_t uses)
+	const struct packet_view *view, uint64_t by, uint64_t where, uint32_t uses)
 {
 #if RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN
 	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, view->l3_off);
@@ -70,11 +80,8 @@ ipsec_flow_words(uint64_t w[IPSEC_FLOW_WORDS], const struct rte_mbuf *m,
 		memcpy(&w[3], ip + 32, 8);
 		w[6] = (uint64_t)AF_INET6 << 32;
 	}
-	w[4] = from->by;
-	w[5] = ((uses & IPSEC_USES_MARK) != 0 ? from->mark : 0) |
-		(uint64_t)((uses & IPSEC_USES_IFINDEX) != 0 ? from->in_ifindex
-							    : from->in_ifindex != 0)
-			<< 32;
+	w[4] = by;
+	w[5] = where;
 	w[6] |= ports | (uint64_t)view->l4_proto << 40;
 	return true;
 #else

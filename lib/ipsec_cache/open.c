@@ -30,22 +30,15 @@
 	(RTE_MBUF_F_RX_IP_CKSUM_MASK | RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_VLAN | \
 		RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_TX_OFFLOAD_MASK | IPSEC_CACHE_RX_FLAGS)
 
-/* Where ESP lies in a frame. */
-struct esp {
-	uint32_t off, end;
-	__be16 sport; /* of its UDP header */
-	uint8_t encap; /* 0, or UDP_ENCAP_ESPINUDP */
-};
-
 enum kind {
 	KIND_OTHER,
-	KIND_ESP,
+	KIND_ESP, /* job: off, len, encap, and with that sport */
 	KIND_DROP, /* for `error`, if it is for us */
 };
 
 /* ESP in UDP, IKE, or a keepalive (RFC 3948, 2.2 and 2.3; Linux: xfrm4_udp_encap_rcv()). */
 static enum kind
-look_at_udp(const struct rte_mbuf *m, const struct packet_view *view, struct esp *esp,
+look_at_udp(const struct rte_mbuf *m, const struct packet_view *view, struct ipsec_job *job,
 	enum ipsec_cache_error *error)
 {
 	uint8_t buf[IPSEC_UDP_HEADER + IPSEC_ESP_HEADER];
@@ -63,10 +56,10 @@ look_at_udp(const struct rte_mbuf *m, const struct packet_view *view, struct esp
 	*error = IPSEC_CACHE_ESP_MALFORMED;
 	if (len < IPSEC_UDP_HEADER || len > left)
 		return KIND_DROP;
-	esp->off = view->l4_off + (uint32_t)IPSEC_UDP_HEADER;
-	esp->end = view->l4_off + (uint32_t)len;
-	esp->encap = UDP_ENCAP_ESPINUDP;
-	memcpy(&esp->sport, p, sizeof(esp->sport));
+	job->off = view->l4_off + (uint32_t)IPSEC_UDP_HEADER;
+	job->len = len - (uint32_t)IPSEC_UDP_HEADER;
+	job->encap = UDP_ENCAP_ESPINUDP;
+	memcpy(&job->sport, p, sizeof(job->sport));
 	if (len == IPSEC_UDP_HEADER + 1 && p[IPSEC_UDP_HEADER] == 0xff) {
 		*error = IPSEC_CACHE_ESP_KEEPALIVE;
 		return KIND_DROP;
@@ -78,27 +71,27 @@ look_at_udp(const struct rte_mbuf *m, const struct packet_view *view, struct esp
 }
 
 static inline enum kind
-look(const struct rte_mbuf *m, const struct packet_view *view, struct esp *esp,
+look(const struct rte_mbuf *m, const struct packet_view *view, struct ipsec_job *job,
 	enum ipsec_cache_error *error)
 {
-	if ((view->flags & PACKET_F_L3) == 0)
+	bool l3 = (view->flags & PACKET_F_L3) != 0;
+
+	if (likely(view->l4_proto == IPPROTO_ESP && view->stop == PACKET_STOP_OPAQUE && l3)) {
+		*error = IPSEC_CACHE_ESP_MALFORMED;
+		if (view->rest_off == 0 || (view->flags & PACKET_F_CUT) != 0)
+			return KIND_DROP;
+		job->off = view->rest_off;
+		job->len = view->l3_end - view->rest_off;
+		job->encap = 0;
+		return KIND_ESP;
+	}
+	if (!l3)
 		return KIND_OTHER;
 	if (view->stop == PACKET_STOP_NONE && view->l4_proto == IPPROTO_UDP)
-		return look_at_udp(m, view, esp, error);
-	if (view->l4_proto != IPPROTO_ESP)
-		return KIND_OTHER;
+		return look_at_udp(m, view, job, error);
 	*error = IPSEC_CACHE_ESP_FRAGMENT;
-	if (view->stop == PACKET_STOP_FRAGMENT)
-		return KIND_DROP;
-	*error = IPSEC_CACHE_ESP_MALFORMED;
-	if (view->stop != PACKET_STOP_OPAQUE)
-		return KIND_OTHER;
-	if (view->rest_off == 0 || (view->flags & PACKET_F_CUT) != 0)
-		return KIND_DROP;
-	esp->off = view->rest_off;
-	esp->end = view->l3_end;
-	esp->encap = 0;
-	return KIND_ESP;
+	return view->l4_proto == IPPROTO_ESP && view->stop == PACKET_STOP_FRAGMENT ? KIND_DROP
+										   : KIND_OTHER;
 }
 
 /* The outer addresses of a packet, as its SA has them. False: the frame lacks them. */
@@ -245,30 +238,47 @@ is_marked(const struct rte_mbuf *m)
 	return unlikely((m->ol_flags & IPSEC_CACHE_RX_FLAGS) != 0);
 }
 
+/* The session that was looked up last, of a burst: packets of one come in trains. */
+struct tag {
+	uint64_t id; /* 0: none */
+	struct ipsec_session *session;
+};
+
+static inline struct ipsec_session *
+session_of(const struct ipsec_cache *ic, struct tag *last, struct rte_mbuf *m)
+{
+	uint64_t id = ipsec_inline_tag(m);
+
+	if (unlikely(id != last->id))
+		*last = (struct tag){ id, ipsec_session_get(ic, id) };
+	return last->session;
+}
+
 /*
- * A job whose text a NIC has looked at, and decrypted where it is right. Its check value then
- * passes as computed. IPSEC_CACHE_ERROR_MAX: so it is.
+ * A job whose text a NIC has looked at, and decrypted where it is right: its check value then is
+ * believed. IPSEC_CACHE_ERROR_MAX: so it is.
  */
-static enum ipsec_cache_error __rte_noinline
-believe(const struct ipsec_cache *ic, struct ipsec_job *job, uint64_t flags, uint64_t tag)
+static inline enum ipsec_cache_error
+believe(const struct ipsec_cache *ic, struct tag *last, struct ipsec_job *job)
 {
 	struct ipsec_cache_rt *rt = job->rt;
-	const struct ipsec_session *s = atomic_load_explicit(&rt->session, memory_order_acquire);
 	/* a tag may be an older packet's, where a driver writes none: of its port's sessions only
 	 */
-	const struct ipsec_session *by = ipsec_session_get(ic, tag);
+	const struct ipsec_session *by = session_of(ic, last, job->m), *s;
 
 	/* No NIC was asked to, or it did so for another SA. */
-	if ((ipsec_load(&rt->by) & IPSEC_BY_INLINE) == 0 ||
-		(s != NULL && by != NULL && by->in && by->port == s->port && by->rt != rt))
+	if (unlikely((ipsec_load(&rt->by) & IPSEC_BY_INLINE) == 0))
 		return IPSEC_CACHE_ESP_DEVICE;
-	if ((flags & RTE_MBUF_F_RX_SEC_OFFLOAD_FAILED) != 0) {
+	if (unlikely(by != NULL && by->in && by->rt != rt)) {
+		s = atomic_load_explicit(&rt->session, memory_order_acquire);
+		if (s != NULL && by->port == s->port)
+			return IPSEC_CACHE_ESP_DEVICE;
+	}
+	if (unlikely((job->m->ol_flags & RTE_MBUF_F_RX_SEC_OFFLOAD_FAILED) != 0)) {
 		ipsec_add(&rt->bad_icv, 1);
 		return IPSEC_CACHE_ESP_ICV;
 	}
-	if (rt->icv_len != 0)
-		memcpy(job->tag, packet_read(job->m, job->off + job->len, rt->icv_len, job->tag),
-			rt->icv_len);
+	job->believed = true;
 	return IPSEC_CACHE_ERROR_MAX;
 }
 
@@ -277,35 +287,36 @@ believe(const struct ipsec_cache *ic, struct ipsec_job *job, uint64_t flags, uin
  * at. IPSEC_CACHE_ERROR_MAX: it is one.
  */
 static inline enum ipsec_cache_error
-prepare(const struct ipsec_cache_worker *w, struct ipsec_job *job, struct packet_vector *v,
-	const struct esp *esp)
+prepare(const struct ipsec_cache_worker *w, struct tag *last, struct ipsec_job *job,
+	struct packet_vector *v)
 {
 	struct ipsec_cache_rt *rt = job->rt;
 	struct rte_mbuf *m;
-	uint32_t len = esp->end - esp->off, around = IPSEC_ESP_HEADER + rt->iv_len, low;
+	uint32_t around = IPSEC_ESP_HEADER + rt->iv_len, low;
+	uint32_t len = job->len, text = len - around - rt->icv_len;
 	uint8_t *p;
 	uint64_t iv = 0;
 
 	/* ESP's own header, and a text that has a trailer at least and ends where words do */
-	if (unlikely(len < around + rt->icv_len + IPSEC_PAD_ALIGN ||
-		    (len - around - rt->icv_len) % IPSEC_PAD_ALIGN != 0))
+	if (unlikely(len < around + rt->icv_len + IPSEC_PAD_ALIGN || text % IPSEC_PAD_ALIGN != 0))
 		return IPSEC_CACHE_ESP_MALFORMED;
-	if (unlikely((m = ipsec_mbuf_ensure(&v->pkts[job->at], esp->off + HEAD_ROOM)) == NULL))
+	if (unlikely((m = ipsec_mbuf_ensure(&v->pkts[job->at], job->off + HEAD_ROOM)) == NULL))
 		return IPSEC_CACHE_ESP_NOBUF;
-	p = rte_pktmbuf_mtod_offset(m, uint8_t *, esp->off);
+	p = rte_pktmbuf_mtod_offset(m, uint8_t *, job->off);
 	memcpy(&low, p + 4, sizeof(low));
 	if (unlikely(!check_number(rt, rte_be_to_cpu_32(low), &job->seq)))
 		return IPSEC_CACHE_ESP_REPLAY;
 	job->m = m;
-	job->off = esp->off + around;
-	job->len = len - around - rt->icv_len;
+	job->off += around;
+	job->len = text;
 	job->text = NULL;
+	job->believed = false;
 	if (likely(m->nb_segs == 1)) {
 		job->text = p + around;
 		job->icv = job->text + job->len;
 	}
-	if (unlikely((m->ol_flags & IPSEC_CACHE_RX_FLAGS) != 0))
-		return believe(w->ic, job, m->ol_flags, ipsec_inline_tag(m));
+	if (is_marked(m))
+		return believe(w->ic, last, job);
 	if (likely(rt->iv_len != 0))
 		memcpy(&iv, p + IPSEC_ESP_HEADER, sizeof(iv));
 	ipsec_job_nonce(job, rt, p, iv);
@@ -314,15 +325,14 @@ prepare(const struct ipsec_cache_worker *w, struct ipsec_job *job, struct packet
 
 /* The packet as it came, for a crypto device that does ESP and has the window. */
 static enum ipsec_cache_error
-prepare_whole(struct ipsec_job *job, struct packet_vector *v, const struct esp *esp)
+prepare_whole(struct ipsec_job *job, struct packet_vector *v)
 {
 	const struct packet_view *view = &v->views[job->at];
 	struct rte_mbuf *m;
 
-	if (esp->end - esp->off <
-		IPSEC_ESP_HEADER + (uint32_t)job->rt->iv_len + (uint32_t)job->rt->icv_len)
+	if (job->len < IPSEC_ESP_HEADER + (uint32_t)job->rt->iv_len + (uint32_t)job->rt->icv_len)
 		return IPSEC_CACHE_ESP_MALFORMED;
-	if ((m = ipsec_mbuf_ensure(&v->pkts[job->at], esp->off + HEAD_ROOM)) == NULL)
+	if ((m = ipsec_mbuf_ensure(&v->pkts[job->at], job->off + HEAD_ROOM)) == NULL)
 		return IPSEC_CACHE_ESP_NOBUF;
 	ipsec_mbuf_cut(m, view->l3_end);
 	rte_pktmbuf_adj(m, view->l3_off);
@@ -335,8 +345,8 @@ prepare_whole(struct ipsec_job *job, struct packet_vector *v, const struct esp *
  * crypto device's to open is added to *apart, with w->sessions[n].
  */
 static enum ipsec_cache_error __rte_noinline
-prepare_apart(struct ipsec_cache_worker *w, unsigned int n, struct packet_vector *v,
-	const struct esp *esp, uint64_t *apart)
+prepare_apart(struct ipsec_cache_worker *w, struct tag *last, unsigned int n,
+	struct packet_vector *v, uint64_t *apart)
 {
 	struct ipsec_job *job = &w->jobs[n];
 	struct ipsec_session *s = atomic_load_explicit(&job->rt->session, memory_order_acquire);
@@ -344,8 +354,8 @@ prepare_apart(struct ipsec_cache_worker *w, unsigned int n, struct packet_vector
 	bool theirs = s != NULL && ipsec_session_is_lookaside(s) && ipsec_lookaside_usable(w, s) &&
 		!is_marked(v->pkts[job->at]);
 
-	error = theirs && ipsec_session_is_protocol(s) ? prepare_whole(job, v, esp)
-						       : prepare(w, job, v, esp);
+	error = theirs && ipsec_session_is_protocol(s) ? prepare_whole(job, v)
+						       : prepare(w, last, job, v);
 	if (error != IPSEC_CACHE_ERROR_MAX)
 		return error;
 	if (theirs) {
@@ -364,7 +374,7 @@ icv_right(const struct ipsec_job *job)
 	uint64_t a[2], b[2];
 	unsigned int i;
 
-	if (job->rt->icv_len == 0)
+	if (job->rt->icv_len == 0 || job->believed)
 		return true;
 	if (unlikely(job->text == NULL))
 		icv = packet_read(job->m, job->off + job->len, job->rt->icv_len, buf);
@@ -528,15 +538,50 @@ stray(const struct ipsec_cache_rt *rt)
 	return true;
 }
 
-/* Number, padding, and what is inside, of a text whose check value is right. */
+/* Packets of one SA that follow each other. What they count in it is written when they end. */
+struct run {
+	struct ipsec_cache_rt *rt;
+	uint64_t packets, bytes;
+	bool limited; /* each counts at once */
+	bool odd; /* or its window is not here */
+};
+
+static inline void
+run_end(const struct run *run, uint32_t seconds)
+{
+	if (run->packets != 0)
+		ipsec_rt_count(run->rt, run->packets, run->bytes, seconds);
+}
+
+static inline void
+run_begin(struct run *run, struct ipsec_cache_rt *rt)
+{
+	run->rt = rt;
+	run->packets = run->bytes = 0;
+	run->limited = ipsec_load(&rt->limited) || ipsec_load(&rt->expired);
+	run->odd = run->limited || (ipsec_load(&rt->by) & IPSEC_BY_PROTOCOL) != 0;
+}
+
+static inline void
+run_count(struct run *run, uint32_t len, uint32_t seconds)
+{
+	if (unlikely(run->limited)) {
+		ipsec_rt_count(run->rt, 1, len, seconds);
+		return;
+	}
+	run->packets++;
+	run->bytes += len;
+}
+
+/* Number, padding, and what is inside, of a text of the run whose check value is right. */
 static __rte_always_inline enum ipsec_cache_error
-finish_right(struct ipsec_cache_worker *w, struct ipsec_job *job)
+finish_right(struct ipsec_cache_worker *w, struct run *run, struct ipsec_job *job)
 {
 	struct ipsec_cache_rt *rt = job->rt;
 	enum ipsec_window_verdict verdict;
 	struct inner in;
 
-	if (unlikely((ipsec_load(&rt->by) & IPSEC_BY_PROTOCOL) != 0) && stray(rt))
+	if (unlikely(run->odd) && (ipsec_load(&rt->by) & IPSEC_BY_PROTOCOL) != 0 && stray(rt))
 		return IPSEC_CACHE_ESP_DEVICE;
 	/* packets of this burst may have been marked since the first look (D7) */
 	verdict = ipsec_window_check(&rt->window, rt->words, job->seq);
@@ -544,27 +589,31 @@ finish_right(struct ipsec_cache_worker *w, struct ipsec_job *job)
 		count_window(rt, verdict);
 		return IPSEC_CACHE_ESP_REPLAY;
 	}
-	if (unlikely(ipsec_rt_over(rt)))
+	if (unlikely(run->limited) && ipsec_rt_over(rt))
 		return IPSEC_CACHE_ESP_EXPIRED;
 	ipsec_window_mark(&rt->window, rt->words, job->seq);
 	if (unlikely(job->moved))
 		note_move(job);
 	if (unlikely(!check_padding(job, &in)))
 		return IPSEC_CACHE_ESP_PAD;
-	ipsec_rt_count(rt, 1, in.len, w->seconds);
+	run_count(run, in.len, w->seconds);
 	if (unlikely(in.proto == IPPROTO_NONE))
 		return IPSEC_CACHE_ESP_DUMMY;
 	return unwrap(w, job, &in, true);
 }
 
 static __rte_always_inline enum ipsec_cache_error
-finish(struct ipsec_cache_worker *w, struct ipsec_job *job)
+finish(struct ipsec_cache_worker *w, struct run *run, struct ipsec_job *job)
 {
+	if (job->rt != run->rt) {
+		run_end(run, w->seconds);
+		run_begin(run, job->rt);
+	}
 	if (unlikely(!icv_right(job))) {
 		ipsec_add(&job->rt->bad_icv, 1);
 		return IPSEC_CACHE_ESP_ICV;
 	}
-	return finish_right(w, job);
+	return finish_right(w, run, job);
 }
 
 /* --- what a NIC that does ESP by itself has opened --- */
@@ -623,6 +672,7 @@ static uint64_t __rte_noinline
 take_all_whole(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
 	struct ipsec_cache_result *result)
 {
+	struct tag last = { 0 };
 	uint32_t iif;
 	enum ipsec_cache_error error;
 	uint64_t taken = 0, home;
@@ -634,7 +684,7 @@ take_all_whole(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t m
 
 		if ((m->ol_flags & IPSEC_CACHE_RX_FLAGS) == 0)
 			continue;
-		s = ipsec_session_get(w->ic, ipsec_inline_tag(m));
+		s = session_of(w->ic, &last, m);
 		if (s == NULL || s->kind != IPSEC_SESSION_INLINE_PROTOCOL || !s->in)
 			continue;
 		/* a tag that another port's driver left in the mbuf is none */
@@ -684,10 +734,40 @@ fail_if_ours(struct ipsec_cache_worker *w, const struct packet_vector *v,
 		result->not_ours |= UINT64_C(1) << i;
 }
 
-/* Finds the SA of ESP that lies at `esp`. False: there is no job for it. */
+/* Whose the packet before was: they come in trains. */
+struct whose {
+	struct ipsec_cache_rt *rt; /* NULL: none yet */
+	uint64_t daddr[2];
+	__be32 spi;
+	uint8_t family;
+};
+
+/* find_sa(), but for packets that follow their like. */
+static inline struct ipsec_cache_rt *
+find_whose(struct ipsec_cache_worker *w, const struct rte_mbuf *m, const struct ends *ends,
+	__be32 spi, struct whose *last, bool *ours)
+{
+	struct ipsec_cache_rt *rt = last->rt;
+
+	if (likely(rt != NULL && spi == last->spi && ends->daddr[0] == last->daddr[0] &&
+		    ends->daddr[1] == last->daddr[1] && ends->family == last->family)) {
+		ipsec_add(&w->in_hits, 1);
+		return rt;
+	}
+	rt = find_sa(w, m, ends, spi, ours);
+	/* a mark may tell SAs of one SPI apart */
+	last->rt = (w->uses & IPSEC_USES_MARK) == 0 ? rt : NULL;
+	last->daddr[0] = ends->daddr[0];
+	last->daddr[1] = ends->daddr[1];
+	last->spi = spi;
+	last->family = ends->family;
+	return rt;
+}
+
+/* Finds the SA of ESP that a job says where it lies. False: there is no job for it. */
 static inline bool
 begin_job(struct ipsec_cache_worker *w, const struct packet_vector *v, struct ipsec_job *job,
-	const struct esp *esp, struct ipsec_cache_result *result)
+	struct whose *last, struct ipsec_cache_result *result)
 {
 	const struct rte_mbuf *m = v->pkts[job->at];
 	const struct packet_view *view = &v->views[job->at];
@@ -698,14 +778,14 @@ begin_job(struct ipsec_cache_worker *w, const struct packet_vector *v, struct ip
 	__be32 spi;
 	bool ours;
 
-	if (esp->end - esp->off < IPSEC_ESP_HEADER ||
-		(p = packet_read(m, esp->off, sizeof(buf), buf)) == NULL) {
+	if (job->len < IPSEC_ESP_HEADER ||
+		(p = packet_read(m, job->off, sizeof(buf), buf)) == NULL) {
 		fail_if_ours(w, v, result, job->at, IPSEC_CACHE_ESP_MALFORMED);
 		return false;
 	}
 	memcpy(&spi, p, sizeof(spi));
 	look_outside(m, view, &ends);
-	if (unlikely((rt = find_sa(w, m, &ends, spi, &ours)) == NULL)) {
+	if (unlikely((rt = find_whose(w, m, &ends, spi, last, &ours)) == NULL)) {
 		if (ours)
 			ipsec_worker_fail(w, result, job->at, IPSEC_CACHE_ESP_NO_SA);
 		else
@@ -720,10 +800,9 @@ begin_job(struct ipsec_cache_worker *w, const struct packet_vector *v, struct ip
 	job->rt = rt;
 	job->outer_tos = ends.tos;
 	job->moved = false;
-	if (unlikely(esp->encap != 0)) {
-		job->moved = esp->sport != rt->sport || ends.saddr[0] != rt->saddr[0] ||
+	if (unlikely(job->encap != 0)) {
+		job->moved = job->sport != rt->sport || ends.saddr[0] != rt->saddr[0] ||
 			ends.saddr[1] != rt->saddr[1];
-		job->sport = esp->sport;
 		job->saddr[0] = ends.saddr[0];
 		job->saddr[1] = ends.saddr[1];
 	}
@@ -733,18 +812,19 @@ begin_job(struct ipsec_cache_worker *w, const struct packet_vector *v, struct ip
 /* Finds what is ESP for us, and by which SA. Returns how many jobs that is. */
 static unsigned int
 sort_out(struct ipsec_cache_worker *w, const struct packet_vector *v, uint64_t mask,
-	struct esp *esps, struct ipsec_cache_result *result)
+	struct ipsec_cache_result *result)
 {
 	enum ipsec_cache_error error = IPSEC_CACHE_ESP_MALFORMED;
+	struct whose last = { 0 };
 	unsigned int i, n = 0;
 
 	packet_mask_for_each (i, mask) {
 		struct ipsec_job *job = &w->jobs[n];
 
-		switch (look(v->pkts[i], &v->views[i], &esps[n], &error)) {
+		switch (look(v->pkts[i], &v->views[i], job, &error)) {
 		case KIND_ESP:
 			job->at = (uint8_t)i;
-			n += begin_job(w, v, job, &esps[n], result);
+			n += begin_job(w, v, job, &last, result);
 			break;
 		case KIND_DROP:
 			fail_if_ours(w, v, result, i, error);
@@ -759,17 +839,18 @@ sort_out(struct ipsec_cache_worker *w, const struct packet_vector *v, uint64_t m
 
 /*
  * Makes the jobs ready for their ciphers. Those that are none leave; returns how many stay; *apart:
- * those of them that are decrypted already, or that crypto devices are to decrypt by
- * w->sessions[].
+ * those of them that crypto devices are to decrypt by w->sessions[].
  */
 static unsigned int
 prepare_all(struct ipsec_cache_worker *w, struct packet_vector *v, unsigned int n,
-	const struct esp *esps, struct ipsec_cache_result *result, uint64_t *apart)
+	struct ipsec_cache_result *result, uint64_t *apart)
 {
 	const struct ipsec_cache_rt *last = NULL;
+	struct tag tag = { 0 };
 	enum ipsec_cache_error error;
 	unsigned int i, kept = 0;
-	uint64_t home;
+	bool over = false, beside = false;
+	uint64_t home = 0;
 
 	*apart = 0;
 	for (i = 0; i < n; i++) {
@@ -777,33 +858,29 @@ prepare_all(struct ipsec_cache_worker *w, struct packet_vector *v, unsigned int 
 
 		if (unlikely(kept != i))
 			*job = w->jobs[i];
-		home = ipsec_worker_claim(w, job->rt);
+		if (job->rt != last) {
+			last = job->rt;
+			rte_prefetch0(last->words);
+			home = ipsec_worker_claim(w, job->rt);
+			over = ipsec_rt_over(last);
+			beside = (ipsec_load(&last->by) & IPSEC_BY_LOOKASIDE) != 0;
+		}
 		if (unlikely(home != w->home)) {
 			result->hand_over |= UINT64_C(1) << job->at;
 			result->home[job->at] = (uint8_t)home;
 			continue;
 		}
-		if (job->rt != last) {
-			rte_prefetch0(job->rt->words);
-			last = job->rt;
-		}
-		error = IPSEC_CACHE_ESP_EXPIRED;
-		if (likely(!ipsec_rt_over(job->rt))) {
+		if (unlikely(over))
+			error = IPSEC_CACHE_ESP_EXPIRED;
+		else if (unlikely(last->encap != job->encap))
 			error = IPSEC_CACHE_ESP_ENCAP;
-			if (unlikely(job->rt->encap != esps[i].encap))
-				;
-			else if (likely((ipsec_load(&job->rt->by) & IPSEC_BY_LOOKASIDE) == 0))
-				error = prepare(w, job, v, &esps[i]);
-			else
-				error = prepare_apart(w, kept, v, &esps[i], apart);
-		}
+		else if (likely(!beside))
+			error = prepare(w, &tag, job, v);
+		else
+			error = prepare_apart(w, &tag, kept, v, apart);
 		if (unlikely(error != IPSEC_CACHE_ERROR_MAX)) {
 			ipsec_worker_fail(w, result, job->at, error);
 			continue;
-		}
-		if (is_marked(job->m)) {
-			w->sessions[kept] = NULL;
-			*apart |= UINT64_C(1) << kept;
 		}
 		kept++;
 	}
@@ -813,6 +890,8 @@ prepare_all(struct ipsec_cache_worker *w, struct packet_vector *v, unsigned int 
 static inline void
 decrypt(struct ipsec_cache_worker *w, struct ipsec_job *job)
 {
+	if (unlikely(job->believed))
+		return;
 	if (likely(job->text != NULL))
 		job->rt->decrypt(job->rt->key, &w->gcm, job->text, job->text, job->len, job->nonce,
 			job->aad, job->aad_len, job->tag, job->rt->icv_len);
@@ -831,12 +910,11 @@ share_out(struct ipsec_cache_worker *w, unsigned int n, uint64_t apart,
 	unsigned int i, kept = 0;
 
 	for (i = 0; i < n; i++) {
-		struct ipsec_session *s = (apart >> i & 1) != 0 ? w->sessions[i] : NULL;
+		struct ipsec_session *s = w->sessions[i];
 		struct ipsec_job *job = &w->jobs[i];
 
-		if ((apart >> i & 1) == 0)
+		if ((apart >> i & 1) == 0) {
 			decrypt(w, job);
-		if (s == NULL) {
 			if (kept != i)
 				w->jobs[kept] = *job;
 			kept++;
@@ -856,9 +934,9 @@ void
 ipsec_cache_open(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
 	struct ipsec_cache_result *result)
 {
-	struct esp esps[PACKET_VECTOR_MAX];
 	enum ipsec_cache_error error;
 	uint64_t marked = 0, taken = 0, apart;
+	struct run run = { 0 };
 	struct ipsec_job *job;
 	unsigned int i, n;
 
@@ -868,8 +946,8 @@ ipsec_cache_open(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t
 		marked |= v->pkts[i]->ol_flags;
 	if (unlikely((marked & IPSEC_CACHE_RX_FLAGS) != 0))
 		taken = take_all_whole(w, v, mask, result);
-	n = sort_out(w, v, mask & ~taken, esps, result);
-	n = prepare_all(w, v, n, esps, result, &apart);
+	n = sort_out(w, v, mask & ~taken, result);
+	n = prepare_all(w, v, n, result, &apart);
 	if (likely(apart == 0)) {
 		for (job = w->jobs; job < w->jobs + n; job++)
 			decrypt(w, job);
@@ -877,13 +955,14 @@ ipsec_cache_open(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t
 		n = share_out(w, n, apart, result);
 	}
 	for (job = w->jobs; job < w->jobs + n; job++) {
-		if (unlikely((error = finish(w, job)) != IPSEC_CACHE_ERROR_MAX)) {
+		if (unlikely((error = finish(w, &run, job)) != IPSEC_CACHE_ERROR_MAX)) {
 			ipsec_worker_fail(w, result, job->at, error);
 			continue;
 		}
 		result->rt[job->at] = job->rt;
 		packet_view_parse(job->m, &v->views[job->at]);
 	}
+	run_end(&run, w->seconds);
 	if (unlikely((marked & IPSEC_CACHE_RX_FLAGS) != 0))
 		drop_marked(w, v, result);
 	result->done =
@@ -896,6 +975,8 @@ enum ipsec_cache_error
 ipsec_open_finish(struct ipsec_cache_worker *w, const struct ipsec_slot *slot)
 {
 	struct ipsec_job *job = &w->jobs[0];
+	enum ipsec_cache_error error;
+	struct run run;
 
 	job->rt = slot->rt;
 	job->m = slot->m;
@@ -918,5 +999,8 @@ ipsec_open_finish(struct ipsec_cache_worker *w, const struct ipsec_slot *slot)
 		job->text = rte_pktmbuf_mtod_offset(job->m, uint8_t *, job->off);
 		job->icv = job->text + job->len;
 	}
-	return finish_right(w, job);
+	run_begin(&run, job->rt);
+	error = finish_right(w, &run, job);
+	run_end(&run, w->seconds);
+	return error;
 }

@@ -4,11 +4,12 @@
 
 /*
  * Packets that are to be protected become ESP packets (RFC 4303, 3.3), in passes over a burst:
- * numbers; headers and trailers, while keys are fetched ahead; texts, encrypted one after the
- * other, left to the NIC that they leave by, or put into a crypto device. What does ESP itself gets
- * the packets as they are.
+ * numbers, headers and trailers, while keys are fetched ahead, after which the NIC that a frame
+ * leaves by can have it; texts, encrypted one after the other, or put into a crypto device. What
+ * does ESP itself gets the packets as they are.
  */
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
 
@@ -45,12 +46,12 @@ struct inner {
 };
 
 static inline struct inner
-look_inside(const uint8_t *ip, const struct packet_view *view)
+look_inside(const uint8_t *ip, uint32_t len, bool v4)
 {
-	struct inner in = { .len = view->l3_end - view->l3_off };
+	struct inner in = { .len = len };
 	uint32_t first;
 
-	if (likely(view->l3 == PACKET_L3_IPV4)) {
+	if (likely(v4)) {
 		in.tos = ip[1];
 		in.df = ip[6] & IPV4_DF;
 		in.proto = IPPROTO_IPIP;
@@ -72,50 +73,65 @@ fold(uint32_t sum)
 }
 
 /*
+ * What the packets of a run have in common. By value: a byte that is stored to a packet might be
+ * one of the SA's as far as a compiler knows, which then reads it again.
+ */
+struct mould {
+	const uint8_t *header; /* the template */
+	const struct packet_view *view; /* of the outer packet */
+	uint64_t iv_mask;
+	uint32_t checksum;
+	uint32_t header_len; /* outer IP .. IV */
+	uint32_t esp_len; /* ESP's header and IV */
+	uint32_t icv_len;
+	rte_be16_t type; /* of the frame */
+	uint8_t tos_mask, df_mask;
+	bool v4, udp, iv, tfc;
+};
+
+/*
  * The outer header before `ip`, the inner packet: the template, and what each packet changes in it.
  * It is written with one store of 64 bytes that ends where the packet begins, so IPSEC_HEADER_ROOM
- * bytes before that are spent. `esp_len`: SPI to check value. Returns its first byte.
+ * bytes before that are spent. `len`: of the outer packet. Returns its first byte.
  */
 static inline uint8_t *
-put_header(struct ipsec_cache_worker *w, const struct ipsec_cache_rt *rt, uint8_t *ip,
-	const struct inner *in, uint32_t esp_len, struct ipsec_job *job)
+put_header(struct ipsec_cache_worker *w, const struct mould *mould, uint8_t *ip,
+	const struct inner *in, uint32_t len, uint64_t seq)
 {
-	uint8_t *outer = ip - rt->header_len, *esp = ip - IPSEC_ESP_HEADER - rt->iv_len;
-	uint32_t low = rte_cpu_to_be_32((uint32_t)job->seq), word;
-	uint64_t iv = job->seq ^ rt->iv_mask;
-	uint16_t len = rte_cpu_to_be_16((uint16_t)((uint32_t)(esp - outer) + esp_len));
-	uint8_t tos = in->tos & rt->tos_mask, df;
-	uint16_t id, sum;
+	uint8_t *outer = ip - mould->header_len, *esp = ip - mould->esp_len;
+	uint32_t low = htonl((uint32_t)seq), word;
+	uint64_t iv = seq ^ mould->iv_mask;
+	uint16_t id, sum, n;
+	uint8_t tos = in->tos & mould->tos_mask, df;
 
-	memcpy(ip - IPSEC_HEADER_ROOM, rt->header, IPSEC_HEADER_ROOM);
-	if (likely(rt->family == AF_INET)) {
-		df = rt->copy_df ? in->df : 0;
+	memcpy(ip - IPSEC_HEADER_ROOM, mould->header, IPSEC_HEADER_ROOM);
+	if (likely(mould->v4)) {
+		df = in->df & mould->df_mask;
 		/* an ID tells fragments apart: where there are none it is 0, as Linux's (RFC 6864)
 		 */
 		id = df != 0 ? 0 : ++w->ip_id;
+		n = htons((uint16_t)len);
 		outer[1] = tos;
-		memcpy(outer + 2, &len, sizeof(len));
+		memcpy(outer + 2, &n, sizeof(n));
 		memcpy(outer + 4, &id, sizeof(id));
 		outer[6] = df;
 		/* the template's sum, and what was 0 in it (RFC 1624 without its subtraction) */
-		sum = (uint16_t)~fold(rt->checksum + len + id + rte_cpu_to_be_16(tos) +
-			rte_cpu_to_be_16((uint16_t)(df << 8)));
+		sum = (uint16_t)~fold(
+			mould->checksum + n + id + htons(tos) + htons((uint16_t)(df << 8)));
 		memcpy(outer + 10, &sum, sizeof(sum));
 	} else {
-		word = rte_cpu_to_be_32(6u << 28 | (uint32_t)tos << 20) | in->label;
+		word = htonl(6u << 28 | (uint32_t)tos << 20) | in->label;
 		memcpy(outer, &word, sizeof(word));
-		len = rte_cpu_to_be_16(
-			(uint16_t)((uint32_t)(esp - outer) - IPSEC_IPV6_HEADER + esp_len));
-		memcpy(outer + 4, &len, sizeof(len));
+		n = htons((uint16_t)(len - IPSEC_IPV6_HEADER));
+		memcpy(outer + 4, &n, sizeof(n));
 	}
-	if (unlikely((rt->flags & IPSEC_RT_UDP) != 0)) {
-		len = rte_cpu_to_be_16((uint16_t)(IPSEC_UDP_HEADER + esp_len));
-		memcpy(esp - 4, &len, sizeof(len));
+	if (unlikely(mould->udp)) {
+		n = htons((uint16_t)(len - (uint32_t)(esp - IPSEC_UDP_HEADER - outer)));
+		memcpy(esp - 4, &n, sizeof(n));
 	}
 	memcpy(esp + 4, &low, sizeof(low));
-	if (likely(rt->iv_len != 0))
+	if (likely(mould->iv))
 		memcpy(esp + IPSEC_ESP_HEADER, &iv, sizeof(iv));
-	ipsec_job_nonce(job, rt, esp, iv);
 	return outer;
 }
 
@@ -136,10 +152,8 @@ put_header(struct ipsec_cache_worker *w, const struct ipsec_cache_rt *rt, uint8_
 		.l4_proto = (udp) ? IPPROTO_UDP : IPPROTO_ESP, \
 	}
 
-/* The frame is what put_header() made of it; its view and its flags say so too. */
-static inline void
-put_view(const struct ipsec_cache_worker *w, const struct ipsec_cache_rt *rt, struct rte_mbuf *m,
-	struct packet_view *view)
+static inline struct mould
+mould_of(const struct ipsec_cache_rt *rt)
 {
 	static const struct packet_view views[2][2] = {
 		{ VIEW(true, false), VIEW(true, true) },
@@ -147,11 +161,34 @@ put_view(const struct ipsec_cache_worker *w, const struct ipsec_cache_rt *rt, st
 	};
 	bool v4 = rt->family == AF_INET, udp = (rt->flags & IPSEC_RT_UDP) != 0;
 
-	ipsec_set_type(m, v4);
+	return (struct mould){
+		.header = rt->header,
+		.view = &views[!v4][udp],
+		.iv_mask = rt->iv_mask,
+		.checksum = rt->checksum,
+		.header_len = rt->header_len,
+		.esp_len = IPSEC_ESP_HEADER + (uint32_t)rt->iv_len,
+		.icv_len = rt->icv_len,
+		.type = v4 ? RTE_BE16(RTE_ETHER_TYPE_IPV4) : RTE_BE16(RTE_ETHER_TYPE_IPV6),
+		.tos_mask = rt->tos_mask,
+		.df_mask = rt->copy_df ? IPV4_DF : 0,
+		.v4 = v4,
+		.udp = udp,
+		.iv = rt->iv_len != 0,
+		.tfc = rt->tfcpad != 0,
+	};
+}
+
+/* The frame is what put_header() made of it, behind room for its Ethernet header; its fields and
+ * its view say so too.
+ */
+static inline void
+put_frame(const struct mould *mould, struct rte_mbuf *m, struct packet_view *view, uint8_t *outer)
+{
+	memcpy(outer - sizeof(mould->type), &mould->type, sizeof(mould->type));
 	m->packet_type = 0;
 	m->ol_flags &= ~(uint64_t)SETTLED_FLAGS;
-	ipsec_set_mark(w, rt, m);
-	*view = views[!v4][udp];
+	*view = *mould->view;
 	view->l3_end = m->pkt_len;
 }
 
@@ -170,35 +207,39 @@ trailer(uint32_t pad, uint8_t proto)
 	return rte_cpu_to_le_64(bytes[pad] | (uint64_t)proto << 8 * (pad + 1));
 }
 
-/* The usual frame: one segment with room on both sides. False: it is another kind. */
+/* What is to be encrypted, in one piece. */
+struct text {
+	uint8_t *at;
+	uint32_t len;
+};
+
+/* The usual frame: one segment with room on both sides. *text: what is to be encrypted. False: it
+ * is another kind. */
 static inline bool
-shape_plain(struct ipsec_cache_worker *w, struct ipsec_job *job, struct rte_mbuf *m,
-	struct packet_view *view)
+shape_plain(struct ipsec_cache_worker *w, const struct mould *mould, struct rte_mbuf *m,
+	struct packet_view *view, uint64_t seq, struct text *text)
 {
-	const struct ipsec_cache_rt *rt = job->rt;
-	uint8_t *ip = rte_pktmbuf_mtod_offset(m, uint8_t *, view->l3_off), *outer;
+	uint32_t from = m->data_off + (uint32_t)view->l3_off, pad, len;
+	uint8_t *ip = (uint8_t *)m->buf_addr + from, *outer;
 	struct inner in;
-	uint32_t pad;
 	uint64_t end;
 
-	if (unlikely(!ipsec_mbuf_plain(m) || rt->tfcpad != 0 ||
-		    rte_pktmbuf_headroom(m) + view->l3_off <
-			    IPSEC_HEADER_ROOM + RTE_ETHER_HDR_LEN ||
-		    m->buf_len - m->data_off - view->l3_end < TRAILER_STORE + IPSEC_ICV_MAX))
+	if (unlikely(!ipsec_mbuf_plain(m) || mould->tfc ||
+		    from < IPSEC_HEADER_ROOM + RTE_ETHER_HDR_LEN ||
+		    m->buf_len < m->data_off + view->l3_end + TRAILER_STORE + IPSEC_ICV_MAX))
 		return false;
-	in = look_inside(ip, view);
+	in = look_inside(ip, view->l3_end - view->l3_off, view->l3 == PACKET_L3_IPV4);
 	pad = padding(in.len);
 	end = trailer(pad, in.proto);
 	memcpy(ip + in.len, &end, TRAILER_STORE);
-	job->m = m;
-	job->text = ip;
-	job->len = in.len + pad + TRAILER_MIN;
-	job->icv = ip + job->len;
-	outer = put_header(
-		w, rt, ip, &in, IPSEC_ESP_HEADER + rt->iv_len + job->len + rt->icv_len, job);
-	m->data_off = (uint16_t)(outer - RTE_ETHER_HDR_LEN - (uint8_t *)m->buf_addr);
-	m->data_len = (uint16_t)(RTE_ETHER_HDR_LEN + rt->header_len + job->len + rt->icv_len);
-	m->pkt_len = m->data_len;
+	text->at = ip;
+	text->len = in.len + pad + TRAILER_MIN;
+	len = mould->header_len + text->len + mould->icv_len;
+	outer = put_header(w, mould, ip, &in, len, seq);
+	m->data_off = (uint16_t)(from - mould->header_len - RTE_ETHER_HDR_LEN);
+	m->data_len = (uint16_t)(RTE_ETHER_HDR_LEN + len);
+	m->pkt_len = RTE_ETHER_HDR_LEN + len;
+	put_frame(mould, m, view, outer);
 	return true;
 }
 
@@ -217,6 +258,7 @@ shape_any(struct ipsec_cache_worker *w, struct ipsec_job *job, struct packet_vec
 	const struct ipsec_cache_decision *d)
 {
 	const struct ipsec_cache_rt *rt = job->rt;
+	const struct mould mould = mould_of(rt);
 	struct packet_view *view = &v->views[job->at];
 	uint32_t pad, tfc, more, i;
 	struct rte_mbuf *m;
@@ -229,7 +271,7 @@ shape_any(struct ipsec_cache_worker *w, struct ipsec_job *job, struct packet_vec
 	v->pkts[job->at] = m;
 	ipsec_mbuf_cut(m, view->l3_end);
 	ip = rte_pktmbuf_mtod_offset(m, uint8_t *, view->l3_off);
-	in = look_inside(ip, view);
+	in = look_inside(ip, view->l3_end - view->l3_off, view->l3 == PACKET_L3_IPV4);
 	tfc = tfc_padding(rt, d, in.len);
 	pad = padding(in.len + tfc);
 	more = tfc + pad + TRAILER_MIN + rt->icv_len;
@@ -247,13 +289,14 @@ shape_any(struct ipsec_cache_worker *w, struct ipsec_job *job, struct packet_vec
 	job->text = NULL;
 	job->icv = end;
 	job->len = in.len + tfc + pad + TRAILER_MIN;
-	outer = put_header(
-		w, rt, ip, &in, IPSEC_ESP_HEADER + rt->iv_len + job->len + rt->icv_len, job);
+	outer = put_header(w, &mould, ip, &in, rt->header_len + in.len + more, job->seq);
+	ipsec_job_nonce(job, rt, ip - mould.esp_len, job->seq ^ rt->iv_mask);
 	i = (uint32_t)(rte_pktmbuf_mtod(m, uint8_t *) - (outer - RTE_ETHER_HDR_LEN));
 	m->data_off = (uint16_t)(m->data_off - i);
 	m->data_len = (uint16_t)(m->data_len + i);
 	m->pkt_len += i;
 	job->off = RTE_ETHER_HDR_LEN + rt->header_len;
+	put_frame(&mould, m, view, outer);
 	return true;
 }
 
@@ -286,22 +329,61 @@ number_shared(struct ipsec_cache_worker *w, uint64_t mask,
 struct run {
 	struct ipsec_cache_rt *rt;
 	struct ipsec_session *session; /* of the device that protects them; NULL: the CPU does */
-	uint64_t seq; /* last number that was given out */
+	struct mould mould;
+	uint64_t seq, seq_max; /* last number that was given out, and that may be */
 	uint64_t home; /* of the SA */
 	uint64_t packets, bytes;
+	uint64_t packets_left, bytes_left; /* at which its hard lifetime is over */
 	uint64_t numbered; /* positions whose numbers number_shared() gave */
+	bool nic, crypto, whole; /* whose work is the session's: inline.h, lookaside.h, all ESP */
+	bool shared;
+	bool odd; /* another lcore's, or with an end to its life in sight */
 };
+
+/* What is left of a hard lifetime when the run begins. False: there is no end to it. */
+static inline bool
+run_limits(struct run *run)
+{
+	const struct ipsec_cache_rt *rt = run->rt;
+	uint64_t packets, bytes, most;
+
+	run->packets_left = run->bytes_left = UINT64_MAX;
+	if (unlikely(ipsec_load(&rt->expired))) {
+		run->packets_left = 0;
+		return true;
+	}
+	if (likely(!ipsec_load(&rt->limited)))
+		return false;
+	packets = ipsec_load(&rt->packets);
+	most = ipsec_load(&rt->hard_packets);
+	run->packets_left = most > packets ? most - packets : 0;
+	bytes = ipsec_load(&rt->bytes);
+	most = ipsec_load(&rt->hard_bytes);
+	run->bytes_left = most > bytes ? most - bytes : 0;
+	return true;
+}
 
 static inline void
 run_end(struct run *run, uint32_t seconds)
 {
 	if (run->packets == 0)
 		return;
-	if (likely((run->rt->flags & IPSEC_RT_SHARED) == 0))
+	if (likely(!run->shared))
 		ipsec_store(&run->rt->oseq, run->seq);
 	if (unlikely(run->session != NULL) && ipsec_session_is_protocol(run->session))
 		ipsec_store(&run->session->reached, run->seq);
 	ipsec_rt_count(run->rt, run->packets, run->bytes, seconds);
+}
+
+/* Can the session have the run's packets? */
+static inline bool
+session_usable(struct ipsec_cache_worker *w, const struct run *run, struct ipsec_session *s)
+{
+	if (ipsec_session_is_lookaside(s) && !ipsec_lookaside_usable(w, s))
+		return false;
+	/* who has no word in the numbers takes none */
+	return run->shared || run->home != w->home || !ipsec_session_is_protocol(s) ||
+		ipsec_inline_numbers(run->rt, s);
 }
 
 static inline void
@@ -309,53 +391,52 @@ run_begin(struct ipsec_cache_worker *w, struct run *run, uint64_t mask, unsigned
 	const struct ipsec_cache_decision *const *decisions)
 {
 	struct ipsec_cache_rt *rt = decisions[i]->rt;
+	struct ipsec_session *s = decisions[i]->session;
 
 	run->rt = rt;
-	run->session = decisions[i]->session;
-	run->packets = run->bytes = 0;
-	if (unlikely(run->session != NULL) && ipsec_session_is_lookaside(run->session) &&
-		!ipsec_lookaside_usable(w, run->session))
-		run->session = NULL;
-	if (likely((rt->flags & IPSEC_RT_SHARED) == 0)) {
-		run->home = ipsec_worker_claim(w, rt);
-		if (unlikely(run->session != NULL) && run->home == w->home &&
-			ipsec_session_is_protocol(run->session) &&
-			!ipsec_inline_numbers(rt, run->session))
-			run->session = NULL;
-		run->seq = ipsec_load(&rt->oseq);
-		return;
-	}
-	run->seq = ipsec_load(&rt->oseq);
+	run->mould = mould_of(rt);
 	run->home = w->home;
-	if ((run->numbered >> i & 1) != 0)
-		return;
-	number_shared(w, mask & UINT64_MAX << i, decisions, rt);
-	packet_mask_for_each (i, mask) {
-		if (decisions[i]->rt == rt)
-			run->numbered |= UINT64_C(1) << i;
+	run->shared = (rt->flags & IPSEC_RT_SHARED) != 0;
+	if (likely(!run->shared))
+		run->home = ipsec_worker_claim(w, rt);
+	run->nic = run->crypto = run->whole = false;
+	if (unlikely(s != NULL) && !session_usable(w, run, s))
+		s = NULL;
+	if (unlikely(s != NULL)) {
+		run->whole = ipsec_session_is_protocol(s);
+		run->crypto = !run->whole && ipsec_session_is_lookaside(s);
+		run->nic = !run->whole && !run->crypto;
+	}
+	run->session = s;
+	run->seq = ipsec_load(&rt->oseq);
+	run->seq_max = rt->oseq_max;
+	run->packets = run->bytes = 0;
+	run->odd = run_limits(run) || run->home != w->home;
+	if (unlikely(run->shared) && (run->numbered >> i & 1) == 0) {
+		number_shared(w, mask & UINT64_MAX << i, decisions, rt);
+		packet_mask_for_each (i, mask) {
+			if (decisions[i]->rt == rt)
+				run->numbered |= UINT64_C(1) << i;
+		}
 	}
 }
 
-/* The number of the run's next packet; 0: there is none left (D11). */
-static inline uint64_t
-run_number(const struct ipsec_cache_worker *w, struct run *run, unsigned int i)
-{
-	if (unlikely((run->rt->flags & IPSEC_RT_SHARED) != 0))
-		return w->seqs[i];
-	return likely(run->seq < run->rt->oseq_max) ? ++run->seq : 0;
-}
-
-/* The hard lifetime is over, or will be with what the run has so far. */
+/* May the run's next packet go? */
 static inline bool
-run_over(const struct run *run)
+run_admits(struct ipsec_cache_worker *w, const struct run *run, unsigned int i,
+	struct ipsec_cache_result *result)
 {
-	const struct ipsec_cache_rt *rt = run->rt;
-
-	if (likely(!ipsec_load(&rt->limited)))
-		return ipsec_load(&rt->expired);
-	return ipsec_load(&rt->expired) ||
-		ipsec_load(&rt->packets) + run->packets >= ipsec_load(&rt->hard_packets) ||
-		ipsec_load(&rt->bytes) + run->bytes >= ipsec_load(&rt->hard_bytes);
+	/* over, or with what the run has so far */
+	if (run->packets >= run->packets_left || run->bytes >= run->bytes_left) {
+		ipsec_worker_fail(w, result, i, IPSEC_CACHE_ESP_EXPIRED);
+		return false;
+	}
+	if (run->home != w->home) {
+		result->hand_over |= UINT64_C(1) << i;
+		result->home[i] = (uint8_t)run->home;
+		return false;
+	}
+	return true;
 }
 
 /* UDP over IPv6 has a checksum (RFC 8200, 8.1), over the text as it is sent. */
@@ -392,8 +473,8 @@ moved(uint16_t off, uint16_t tags)
 
 /* The inner packet behind 14 bytes for an Ethernet header, for a NIC that does ESP by itself. */
 static enum ipsec_cache_error
-give_whole(struct ipsec_cache_worker *w, const struct run *run, struct packet_vector *v,
-	unsigned int i)
+give_whole(struct ipsec_cache_worker *w, const struct ipsec_cache_rt *rt,
+	const struct ipsec_session *s, struct packet_vector *v, unsigned int i)
 {
 	struct packet_view *view = &v->views[i];
 	uint16_t tags = (uint16_t)(view->l3_off - RTE_ETHER_HDR_LEN);
@@ -405,10 +486,10 @@ give_whole(struct ipsec_cache_worker *w, const struct run *run, struct packet_ve
 		return IPSEC_CACHE_ESP_NOBUF;
 	ipsec_mbuf_cut(m, view->l3_end);
 	rte_pktmbuf_adj(m, tags);
-	ipsec_set_type(m, run->rt->family == AF_INET); /* what the outer header will be */
+	ipsec_set_type(m, rt->family == AF_INET); /* what the outer header will be */
 	m->packet_type = 0;
 	m->ol_flags &= ~(uint64_t)SETTLED_FLAGS;
-	ipsec_set_mark(w, run->rt, m);
+	ipsec_set_mark(w, rt, m);
 	view->l3_off = RTE_ETHER_HDR_LEN;
 	view->l4_off = moved(view->l4_off, tags);
 	view->rest_off = moved(view->rest_off, tags);
@@ -417,19 +498,19 @@ give_whole(struct ipsec_cache_worker *w, const struct run *run, struct packet_ve
 	view->n_vlan = 0;
 	view->l3_end = m->pkt_len;
 	ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, RTE_ETHER_HDR_LEN);
-	return ipsec_inline_give(run->session, m, v4,
-		       v4 ? (uint16_t)((ip[0] & 0xf) * 4) : IPSEC_IPV6_HEADER, NULL)
+	return ipsec_inline_give(
+		       s, m, v4, v4 ? (uint16_t)((ip[0] & 0xf) * 4) : IPSEC_IPV6_HEADER, NULL)
 		? IPSEC_CACHE_ERROR_MAX
 		: IPSEC_CACHE_ESP_DEVICE;
 }
 
 /* The inner packet by itself, for a crypto device that does ESP. */
 static enum ipsec_cache_error
-put_whole(struct ipsec_cache_worker *w, const struct run *run, struct packet_vector *v,
-	unsigned int i, struct ipsec_cache_result *result)
+put_whole(struct ipsec_cache_worker *w, struct ipsec_cache_rt *rt, struct ipsec_session *s,
+	struct packet_vector *v, unsigned int i, struct ipsec_cache_result *result)
 {
 	const struct packet_view *view = &v->views[i];
-	struct ipsec_job job = { .rt = run->rt, .m = v->pkts[i] };
+	struct ipsec_job job = { .rt = rt, .m = v->pkts[i] };
 	uint32_t room = IPSEC_HEADER_ROOM + RTE_ETHER_HDR_LEN;
 
 	if (!ipsec_mbuf_plain(job.m) || rte_pktmbuf_headroom(job.m) + view->l3_off < room) {
@@ -444,35 +525,63 @@ put_whole(struct ipsec_cache_worker *w, const struct run *run, struct packet_vec
 	job.m->packet_type = 0;
 	job.m->tx_offload = 0;
 	job.m->ol_flags &= ~(uint64_t)SETTLED_FLAGS;
-	ipsec_set_mark(w, run->rt, job.m);
-	if (!ipsec_lookaside_whole(w, &job, run->session, true))
+	ipsec_set_mark(w, rt, job.m);
+	if (!ipsec_lookaside_whole(w, &job, s, true))
 		return IPSEC_CACHE_ESP_DEVICE_FULL;
 	result->pending |= UINT64_C(1) << i;
 	return IPSEC_CACHE_ERROR_MAX;
 }
 
-/* What does ESP by itself gets the packet as it is. */
-static void __rte_noinline
-leave_whole(struct ipsec_cache_worker *w, struct run *run, struct packet_vector *v, unsigned int i,
-	struct ipsec_cache_result *result)
+/* What does ESP by itself gets the packet as it is. False: the device knows of no such packet. */
+static bool __rte_noinline
+leave_whole(struct ipsec_cache_worker *w, struct ipsec_cache_rt *rt, struct ipsec_session *s,
+	struct packet_vector *v, unsigned int i, struct ipsec_cache_result *result)
 {
-	uint32_t len = v->views[i].l3_end - v->views[i].l3_off;
 	enum ipsec_cache_error error;
 
-	error = ipsec_session_is_lookaside(run->session) ? put_whole(w, run, v, i, result)
-							 : give_whole(w, run, v, i);
+	error = ipsec_session_is_lookaside(s) ? put_whole(w, rt, s, v, i, result)
+					      : give_whole(w, rt, s, v, i);
 	if (error == IPSEC_CACHE_ERROR_MAX)
-		return;
-	/* the device knows of no such packet */
-	run->seq--;
-	run->packets--;
-	run->bytes -= len;
+		return true;
 	ipsec_worker_fail(w, result, i, error);
+	return false;
+}
+
+/* The NIC encrypts it. False: its driver does not take it. */
+static inline bool
+give(struct ipsec_cache_worker *w, const struct ipsec_session *s, struct rte_mbuf *m, bool v4,
+	uint64_t seq)
+{
+	m->packet_type = RTE_PTYPE_TUNNEL_ESP; /* ipsec_cache_complete() looks for it */
+	if (likely(ipsec_inline_give(s, m, v4, v4 ? IPSEC_IPV4_HEADER : IPSEC_IPV6_HEADER, &seq)))
+		return true;
+	m->packet_type = 0;
+	ipsec_add(&w->completed, 1);
+	return false;
+}
+
+static inline void
+begin_job(struct ipsec_job *job, const struct run *run, uint64_t seq, unsigned int i)
+{
+	job->rt = run->rt;
+	job->seq = seq;
+	job->at = (uint8_t)i;
+}
+
+static inline void
+put_text(struct ipsec_job *job, struct rte_mbuf *m, const struct text *text,
+	const struct mould *mould)
+{
+	job->m = m;
+	job->text = text->at;
+	job->len = text->len;
+	job->icv = text->at + text->len;
+	ipsec_job_nonce(job, job->rt, text->at - mould->esp_len, job->seq ^ mould->iv_mask);
 }
 
 /*
- * Gives each packet its number, in order of position (D11, D12), and the shape of ESP. Returns how
- * many jobs that is for the cipher; *theirs: those of them that a device encrypts.
+ * Gives each packet its number, in order of position (D11, D12), and the shape of ESP; to NICs what
+ * they encrypt. Returns how many jobs are left; *theirs: those of them that are crypto devices'.
  */
 static unsigned int
 shape(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
@@ -486,7 +595,11 @@ shape(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
 	*theirs = 0;
 	packet_mask_for_each (i, mask) {
 		struct ipsec_job *job = &w->jobs[n];
-		uint32_t len = v->views[i].l3_end - v->views[i].l3_off;
+		struct packet_view *view = &v->views[i];
+		uint32_t len = view->l3_end - view->l3_off;
+		struct text text;
+		uint64_t seq;
+		bool plain;
 
 		if (decisions[i] != last) {
 			if (last == NULL || decisions[i]->rt != last->rt ||
@@ -496,38 +609,46 @@ shape(struct ipsec_cache_worker *w, struct packet_vector *v, uint64_t mask,
 			}
 			last = decisions[i];
 		}
-		if (unlikely(run_over(&run))) {
-			ipsec_worker_fail(w, result, i, IPSEC_CACHE_ESP_EXPIRED);
+		if (unlikely(run.odd) && !run_admits(w, &run, i, result))
 			continue;
-		}
-		if (unlikely(run.home != w->home)) {
-			result->hand_over |= UINT64_C(1) << i;
-			result->home[i] = (uint8_t)run.home;
-			continue;
-		}
-		if (unlikely((job->seq = run_number(w, &run, i)) == 0)) {
-			ipsec_worker_fail(w, result, i, IPSEC_CACHE_ESP_SEQ);
+		if (unlikely(run.shared))
+			seq = w->seqs[i];
+		else
+			seq = likely(run.seq < run.seq_max) ? ++run.seq : 0;
+		if (unlikely(seq == 0)) {
+			ipsec_worker_fail(w, result, i, IPSEC_CACHE_ESP_SEQ); /* D11 */
 			continue;
 		}
 		run.packets++;
 		run.bytes += len;
-		if (unlikely(run.session != NULL)) {
-			if (ipsec_session_is_protocol(run.session)) {
-				leave_whole(w, &run, v, i, result);
+		if (unlikely(run.whole)) {
+			if (!leave_whole(w, run.rt, run.session, v, i, result)) {
+				run.seq--;
+				run.packets--;
+				run.bytes -= len;
+			}
+			continue;
+		}
+		plain = shape_plain(w, &run.mould, v->pkts[i], view, seq, &text);
+		if (unlikely(!plain)) {
+			begin_job(job, &run, seq, i);
+			if (!shape_any(w, job, v, decisions[i])) {
+				ipsec_worker_fail(w, result, i, IPSEC_CACHE_ESP_NOBUF);
 				continue;
 			}
+		}
+		ipsec_set_mark(w, run.rt, v->pkts[i]);
+		if (unlikely(run.nic) &&
+			likely(give(w, run.session, v->pkts[i], run.mould.v4, seq)))
+			continue;
+		if (likely(plain)) {
+			begin_job(job, &run, seq, i);
+			put_text(job, v->pkts[i], &text, &run.mould);
+		}
+		if (unlikely(run.crypto)) {
 			w->sessions[n] = run.session;
 			*theirs |= UINT64_C(1) << n;
 		}
-		job->rt = run.rt;
-		job->at = (uint8_t)i;
-		if (unlikely(!shape_plain(w, job, v->pkts[i], &v->views[i])) &&
-			!shape_any(w, job, v, decisions[i])) {
-			*theirs &= ~(UINT64_C(1) << n);
-			ipsec_worker_fail(w, result, i, IPSEC_CACHE_ESP_NOBUF);
-			continue;
-		}
-		put_view(w, job->rt, job->m, &v->views[i]);
 		n++;
 	}
 	run_end(&run, w->seconds);
@@ -557,22 +678,7 @@ put(struct ipsec_cache_worker *w, const struct ipsec_job *job, struct ipsec_sess
 		ipsec_worker_fail(w, result, job->at, IPSEC_CACHE_ESP_DEVICE_FULL);
 }
 
-/* The NIC encrypts it; if its driver does not take it, the CPU. */
-static inline void
-give(struct ipsec_cache_worker *w, struct ipsec_job *job, const struct ipsec_session *s)
-{
-	bool v4 = job->rt->family == AF_INET;
-
-	job->m->packet_type = RTE_PTYPE_TUNNEL_ESP; /* ipsec_cache_complete() looks for it */
-	if (likely(ipsec_inline_give(
-		    s, job->m, v4, v4 ? IPSEC_IPV4_HEADER : IPSEC_IPV6_HEADER, &job->seq)))
-		return;
-	job->m->packet_type = 0;
-	ipsec_add(&w->completed, 1);
-	encrypt(w, job);
-}
-
-/* Those of `theirs` are a device's. */
+/* Those of `theirs` are crypto devices'. */
 static void __rte_noinline
 share_out(struct ipsec_cache_worker *w, unsigned int n, uint64_t theirs,
 	struct ipsec_cache_result *result)
@@ -582,10 +688,8 @@ share_out(struct ipsec_cache_worker *w, unsigned int n, uint64_t theirs,
 	for (i = 0; i < n; i++) {
 		if ((theirs >> i & 1) == 0)
 			encrypt(w, &w->jobs[i]);
-		else if (ipsec_session_is_lookaside(w->sessions[i]))
-			put(w, &w->jobs[i], w->sessions[i], result);
 		else
-			give(w, &w->jobs[i], w->sessions[i]);
+			put(w, &w->jobs[i], w->sessions[i], result);
 	}
 }
 

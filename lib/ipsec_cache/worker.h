@@ -24,8 +24,9 @@ struct ipsec_job {
 	uint8_t *text; /* where the text lies in one piece; NULL: it does not */
 	uint8_t *icv; /* where its check value is, or belongs; likewise */
 	const uint8_t *aad;
-	uint32_t len; /* of the text */
-	uint32_t off; /* of the text, from the frame's first byte; only if it is not in one piece */
+	/* Of the text, or of ESP until that has been prepared. `off` is from the frame's first
+	 * byte, and sealed only there if the text is not in one piece. */
+	uint32_t len, off;
 	uint8_t nonce[IPSEC_NONCE_LEN];
 	uint8_t aad_len;
 	uint8_t at; /* position in the vector */
@@ -36,6 +37,8 @@ struct ipsec_job {
 	uint8_t tag[IPSEC_ICV_MAX]; /* the right check value, of an opened text */
 	uint8_t esn_aad[12]; /* what `aad` points to with ESN */
 	__be16 sport;
+	uint8_t encap; /* opened: 0, or UDP_ENCAP_ESPINUDP */
+	bool believed; /* opened: a NIC has decrypted it, and found it right */
 	uint64_t saddr[2];
 } __rte_cache_aligned;
 static_assert(offsetof(struct ipsec_job, seq) == 64, "a cipher's call reads one line of a job");
