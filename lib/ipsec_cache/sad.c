@@ -301,13 +301,20 @@ ipsec_sad_find(const struct ipsec_cache *ic, const struct ipsec_cache_policy_spe
 
 /* The control thread: in and out. */
 
+/* What tells a packet that it is for from others, beside SPI and address. */
+static uint32_t
+sa_uses(const struct ipsec_cache_sa_spec *spec)
+{
+	return ipsec_selector_uses(&spec->info.sel) | (spec->mark.m != 0 ? IPSEC_USES_MARK : 0);
+}
+
 static void
 entry_link(struct ipsec_cache *ic, struct sad_entry *e)
 {
 	struct ipsec_sad *sad = ic->sad;
 	const struct xfrm_usersa_info *i = &e->sa.spec.info;
 
-	ipsec_uses_add(ic, ipsec_selector_uses(&i->sel));
+	ipsec_uses_add(ic, sa_uses(&e->sa.spec));
 	if (i->id.spi != 0)
 		ipsec_links_add(
 			&sad->by_id, &e->by_id, id_hash(i->id.spi, i->family, &i->id.daddr));
@@ -330,7 +337,7 @@ sad_remove(struct ipsec_cache *ic, struct sad_entry *e)
 	RB_REMOVE(sad_tree, &sad->order, e);
 	sad->n--;
 	sad->n_larval -= e->sa.rt == NULL;
-	ipsec_uses_del(ic, ipsec_selector_uses(&e->sa.spec.info.sel));
+	ipsec_uses_del(ic, sa_uses(&e->sa.spec));
 	/* The bump before the grace period begins: no burst that begins in it uses the SA. */
 	ipsec_changed(ic);
 	rcu_defer(ic->conf.rcu, &e->rcu, entry_free_deferred);

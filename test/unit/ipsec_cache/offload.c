@@ -683,6 +683,56 @@ offload_a_dying_session_opens_for_nobody(void **state)
 	}
 }
 
+/* Each packet is its own session's, whatever the one before it was. */
+static void
+offload_a_burst_of_two_sessions(void **state)
+{
+	enum {
+		N = 16
+	};
+	struct ipsec_cache_sa_spec other = world_spec(THERE, HERE, IN_SPI + 1);
+	struct ipsec_cache_rt *sealing[2], *opening[2];
+	struct rte_mbuf *pkts[N];
+	struct packet_view views[N];
+	struct packet_vector v = { .pkts = pkts, .views = views, .n = N };
+	struct ipsec_cache_sa_id id = id_of(true);
+	struct ipsec_cache_result r;
+	uint8_t daddr[16] = { 0 };
+
+	(void)state;
+	memcpy(daddr, &id.daddr, 4);
+	for (unsigned int p = 0; p < 2; p++) {
+		start();
+		nic_caps_preset(cards[0].port, p == 0 ? "inline_crypto" : "inline_protocol");
+		tunnel();
+		sa_add(&other);
+		for (unsigned int k = 0; k < 2; k++) {
+			__be32 spi = htonl(IN_SPI + k);
+
+			sealing[k] = ipsec_sad_lookup(peer.ic, spi, AF_INET, daddr, 0);
+			opening[k] = ipsec_sad_lookup(world.ic, spi, AF_INET, daddr, 0);
+		}
+		for (unsigned int i = 0; i < N; i++) {
+			pkts[i] = packet();
+			world_seal(&peer, 0, &pkts[i], sealing[i / 3 % 2], &r);
+			pkts[i] = card_receive(&cards[0], pkts[i]);
+			assert_non_null(pkts[i]);
+			memset(packet_meta(pkts[i], world.meta_offset), 0,
+				sizeof(struct packet_meta));
+		}
+		v.parsed = false;
+		ipsec_cache_begin(ipsec_cache_worker(world.ic, 0));
+		ipsec_cache_open(ipsec_cache_worker(world.ic, 0), &v, packet_vector_mask(&v), &r);
+		assert_int_equal(r.done, packet_vector_mask(&v));
+		for (unsigned int i = 0; i < N; i++) {
+			assert_ptr_equal(r.rt[i], opening[i / 3 % 2]);
+			assert_true(is_packet(pkts[i]));
+		}
+		assert_int_equal(COUNT(0, rx_decrypted), N);
+		stop();
+	}
+}
+
 static void
 offload_a_device_that_goes_is_let_go(void **state)
 {
@@ -1353,6 +1403,7 @@ main(void)
 		cmocka_unit_test(offload_waits_for_no_neighbour),
 		cmocka_unit_test(offload_E4_a_session_outlives_its_packets),
 		cmocka_unit_test(offload_a_dying_session_opens_for_nobody),
+		cmocka_unit_test(offload_a_burst_of_two_sessions),
 		cmocka_unit_test(offload_a_device_that_goes_is_let_go),
 		cmocka_unit_test(offload_D24_no_replay_where_the_cpu_goes_on),
 		cmocka_unit_test(offload_a_device_that_is_full),

@@ -868,6 +868,257 @@ esp_E_a_burst_is_its_packets(void **state)
 	}
 }
 
+/* What of a packet decides, and may be another in the next one. */
+struct traits {
+	bool v6;
+	bool fragment;
+	uint8_t proto;
+	uint8_t saddr, daddr; /* last bytes */
+	uint8_t sport, dport;
+	uint8_t mark;
+	bool opened;
+};
+
+static struct rte_mbuf *
+traits_frame(const struct traits *t)
+{
+	struct rte_mbuf *m = world_frame(pool, t->v6 ? AF_INET6 : AF_INET, 10, 1);
+	uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *);
+
+	p[t->v6 ? 20 : 23] = t->proto;
+	p[t->v6 ? 37 : 29] = t->saddr;
+	p[t->v6 ? 53 : 33] = t->daddr;
+	p[t->v6 ? 55 : 35] = t->sport;
+	p[t->v6 ? 57 : 37] = t->dport;
+	if (t->fragment && !t->v6)
+		p[20] = 0x20; /* the first of several */
+	memset(packet_meta(m, world.meta_offset), 0, sizeof(struct packet_meta));
+	packet_meta(m, world.meta_offset)->mark = t->mark;
+	return m;
+}
+
+/* One trait in three packets is another: trains of all lengths end for all reasons. */
+static void
+traits_vary(struct traits *t)
+{
+	switch (rand() % 27) {
+	case 0:
+		t->v6 = !t->v6;
+		break;
+	case 1:
+		t->fragment = !t->fragment;
+		break;
+	case 2:
+		t->proto = t->proto == IPPROTO_UDP ? IPPROTO_TCP : IPPROTO_UDP;
+		break;
+	case 3:
+		t->proto = IPPROTO_GRE; /* which has no ports */
+		break;
+	case 4:
+		t->saddr ^= 1;
+		break;
+	case 5:
+		t->daddr ^= 1;
+		break;
+	case 6:
+		t->sport ^= 1;
+		break;
+	case 7:
+		t->dport ^= 1;
+		break;
+	case 8:
+		t->mark ^= 1;
+		break;
+	case 9:
+		t->opened = !t->opened;
+		break;
+	}
+}
+
+static void
+block_by(uint32_t priority, uint16_t family, void (*narrow)(struct ipsec_cache_policy_spec *spec))
+{
+	struct ipsec_cache_policy_spec spec =
+		world_policy(XFRM_POLICY_OUT, priority, NULL, NULL, 0);
+
+	spec.info.sel.family = family;
+	spec.info.action = XFRM_POLICY_BLOCK;
+	narrow(&spec);
+	world_add_policy(&world, &spec);
+}
+
+static void
+narrow_saddr(struct ipsec_cache_policy_spec *spec)
+{
+	struct rte_mbuf *m = traits_frame(&(struct traits){ .saddr = 1 });
+
+	memcpy(&spec->info.sel.saddr, rte_pktmbuf_mtod_offset(m, uint8_t *, 26), 4);
+	spec->info.sel.prefixlen_s = 32;
+	rte_pktmbuf_free(m);
+}
+
+static void
+narrow_daddr(struct ipsec_cache_policy_spec *spec)
+{
+	struct rte_mbuf *m = traits_frame(&(struct traits){ .v6 = true, .daddr = 1 });
+
+	memcpy(&spec->info.sel.daddr, rte_pktmbuf_mtod_offset(m, uint8_t *, 38), 16);
+	spec->info.sel.prefixlen_d = 128;
+	rte_pktmbuf_free(m);
+}
+
+static void
+narrow_proto(struct ipsec_cache_policy_spec *spec)
+{
+	spec->info.sel.proto = IPPROTO_TCP;
+}
+
+static void
+narrow_ports(struct ipsec_cache_policy_spec *spec)
+{
+	spec->info.sel.proto = IPPROTO_UDP;
+	spec->info.sel.sport = htons(1);
+	spec->info.sel.sport_mask = UINT16_MAX;
+	spec->info.sel.dport = htons(1);
+	spec->info.sel.dport_mask = UINT16_MAX;
+}
+
+static void
+narrow_mark(struct ipsec_cache_policy_spec *spec)
+{
+	spec->mark = (struct xfrm_mark){ .v = 1, .m = UINT32_MAX };
+}
+
+/* What is decided for a packet without cache and trains. */
+static void
+decide_alone(struct rte_mbuf *m, const struct ipsec_cache_rt *by, struct ipsec_cache_decision *d)
+{
+	struct ipsec_flow_from from = {
+		.by = by != NULL ? by->serial : 0,
+		.mark = packet_meta(m, world.meta_offset)->mark,
+		.in_ifindex = 1,
+	};
+	struct packet_view view;
+	struct ipsec_flow flow;
+
+	packet_view_parse(m, &view);
+	assert_true(ipsec_flow_fill(&flow, m, &view, &from, UINT32_MAX));
+	ipsec_decide(world.ic, 0, &flow, by, d);
+}
+
+/* A train ends with the first packet that is another in anything that decides (E1). */
+static void
+esp_E1_trains_are_of_one_flow(void **state)
+{
+	struct ipsec_cache_policy_spec fwd = world_policy(XFRM_POLICY_FWD, 1, FROM, TO, 0);
+	const struct ipsec_cache_decision *got[BURST];
+	struct ipsec_cache_decision want;
+	struct ipsec_cache_rt *sa, *by[BURST];
+	struct rte_mbuf *pkts[BURST];
+	struct packet_view views[BURST];
+	struct packet_vector v = { .pkts = pkts, .views = views, .n = BURST };
+	struct traits traits = { .proto = IPPROTO_UDP };
+	unsigned int i, round, pass, seen[2] = { 0 };
+	struct ipsec_cache_worker *w;
+
+	(void)state;
+	for (pass = 0; pass < 2; pass++) {
+		start(1, 64, false);
+		sa = add_sa(4096);
+		world_add_policy(&world, &fwd);
+		block_by(1, AF_INET, narrow_saddr);
+		block_by(2, AF_INET6, narrow_daddr);
+		block_by(3, AF_INET, narrow_proto);
+		if (pass == 1) {
+			block_by(4, AF_INET, narrow_ports);
+			block_by(5, AF_INET6, narrow_ports);
+			block_by(6, AF_INET, narrow_mark);
+		}
+		w = ipsec_cache_worker(world.ic, 0);
+		for (round = 0; round < 300; round++) {
+			for (i = 0; i < BURST; i++) {
+				traits_vary(&traits);
+				pkts[i] = traits_frame(&traits);
+				by[i] = traits.opened ? sa : NULL;
+			}
+			v.parsed = false;
+			packet_vector_parse(&v);
+			ipsec_cache_begin(w);
+			ipsec_cache_decide(w, &v, packet_vector_mask(&v), by, 1, got);
+			for (i = 0; i < BURST; i++) {
+				decide_alone(pkts[i], by[i], &want);
+				assert_int_equal(got[i]->action, want.action);
+				assert_int_equal(got[i]->error, want.error);
+				seen[want.action == IPSEC_CACHE_DROP]++;
+			}
+			rte_pktmbuf_free_bulk(pkts, BURST);
+		}
+		stop();
+	}
+	assert_true(seen[0] > BURST && seen[1] > BURST);
+}
+
+/* What came for one SA says nothing of the next packet: same SPI, another address or mark (E1). */
+static void
+esp_E1_trains_that_arrive_are_of_one_sa(void **state)
+{
+	static const struct {
+		const char *daddr;
+		uint32_t spi, mark;
+	} sas[][3] = {
+		{ { TO, 4096, 0 }, { "192.0.2.77", 4096, 0 }, { TO, 4097, 0 } },
+		{ { TO, 4096, 1 }, { TO, 4096, 2 }, { TO, 4097, 1 } },
+	};
+	struct rte_mbuf *pkts[BURST];
+	struct packet_view views[BURST];
+	struct packet_vector v = { .pkts = pkts, .views = views, .n = BURST };
+	struct ipsec_cache_result result;
+	struct ipsec_cache_worker *w;
+	struct ipsec_cache_rt *rt[3];
+	unsigned int i, k, pass, which[BURST];
+	uint8_t daddr[16];
+
+	(void)state;
+	for (pass = 0; pass < RTE_DIM(sas); pass++) {
+		start(1, 64, false);
+		world_local(&world, "192.0.2.77");
+		for (k = 0; k < 3; k++) {
+			struct ipsec_cache_sa_spec spec =
+				world_spec(FROM, sas[pass][k].daddr, sas[pass][k].spi);
+
+			spec.aead.key[0] = (uint8_t)k;
+			if (sas[pass][k].mark != 0)
+				spec.mark = (struct xfrm_mark){ sas[pass][k].mark, UINT32_MAX };
+			world_sa(&world, &spec);
+			memset(daddr, 0, sizeof(daddr));
+			memcpy(daddr, &spec.info.id.daddr, 4);
+			rt[k] = ipsec_sad_lookup(
+				world.ic, spec.info.id.spi, AF_INET, daddr, sas[pass][k].mark);
+			assert_non_null(rt[k]);
+		}
+		w = ipsec_cache_worker(world.ic, 0);
+		for (unsigned int round = 0; round < 20; round++) {
+			for (i = 0; i < BURST; i++) {
+				which[i] = i > 0 && rand() % 2 == 0 ? which[i - 1]
+								    : (unsigned int)rand() % 3;
+				pkts[i] = sealed(rt[which[i]]);
+				memset(packet_meta(pkts[i], world.meta_offset), 0,
+					sizeof(struct packet_meta));
+				packet_meta(pkts[i], world.meta_offset)->mark =
+					sas[pass][which[i]].mark;
+			}
+			v.parsed = false;
+			ipsec_cache_begin(w);
+			ipsec_cache_open(w, &v, packet_vector_mask(&v), &result);
+			assert_int_equal(result.done, packet_vector_mask(&v));
+			for (i = 0; i < BURST; i++)
+				assert_ptr_equal(result.rt[i], rt[which[i]]);
+			rte_pktmbuf_free_bulk(pkts, BURST);
+		}
+		stop();
+	}
+}
+
 static int
 setup(void **state)
 {
@@ -901,6 +1152,8 @@ main(void)
 		cmocka_unit_test(esp_E3_a_burst_begun_after_a_rekey_uses_it),
 		cmocka_unit_test(esp_E7_round_robin_hits_up_to_the_size),
 		cmocka_unit_test(esp_E_a_burst_is_its_packets),
+		cmocka_unit_test(esp_E1_trains_are_of_one_flow),
+		cmocka_unit_test(esp_E1_trains_that_arrive_are_of_one_sa),
 	};
 
 	return cmocka_run_group_tests_name("rules", tests, setup, NULL);
