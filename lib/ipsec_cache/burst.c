@@ -164,10 +164,10 @@ next_decision(struct ipsec_cache_worker *w)
 }
 
 static inline void
-count_drop(struct ipsec_cache_worker *w, const struct ipsec_cache_decision *d)
+count_drop(struct ipsec_cache_worker *w, const struct ipsec_cache_decision *d, unsigned int n)
 {
 	if (unlikely(d->action == IPSEC_CACHE_DROP))
-		ipsec_add(&w->errors[d->error], 1);
+		ipsec_add(&w->errors[d->error], n);
 }
 
 /* Packets of a burst by what is known of their flows. */
@@ -178,11 +178,36 @@ struct flows {
 	uint64_t foreign; /* no IP: none of our business */
 };
 
+enum flow_kind {
+	FLOW_KNOWN,
+	FLOW_UNKNOWN,
+	FLOW_FOREIGN,
+};
+
+/* The flow of a packet that cannot be told in brief. */
+static inline enum flow_kind
+look_closely(uint64_t words[IPSEC_FLOW_WORDS], const struct rte_mbuf *m,
+	const struct packet_view *view, const struct ipsec_flow_from *from, uint64_t where,
+	uint32_t uses)
+{
+	struct ipsec_flow odd;
+
+	if (likely(ipsec_flow_words6(words, m, view, from->by, where, uses)))
+		return FLOW_KNOWN;
+	if ((view->flags & PACKET_F_L3) == 0)
+		return FLOW_FOREIGN;
+	if (!ipsec_flow_fill(&odd, m, view, from, uses))
+		return FLOW_UNKNOWN;
+	memcpy(words, &odd, sizeof(odd));
+	return FLOW_KNOWN;
+}
+
 /* First pass: flows, their hashes, and the entries where they most likely are on their way here. */
 static inline struct flows
 look_at_flows(struct ipsec_cache_worker *w, const struct question *q, uint64_t mask)
 {
 	static const uint64_t none[IPSEC_FLOW_WORDS]; /* no flow's: its family is 0 */
+	struct ipsec_flow_brief before = { .rest = IPSEC_FLOW_NOT_BRIEF };
 	struct ipsec_tables *t = w->tables;
 	const uint64_t *last = none;
 	const uint32_t uses = w->uses;
@@ -192,8 +217,11 @@ look_at_flows(struct ipsec_cache_worker *w, const struct question *q, uint64_t m
 	unsigned int i, k;
 
 	packet_mask_for_each (i, mask) {
+		const struct packet_view *view = &q->v->views[i];
+		const struct rte_mbuf *m = q->v->pkts[i];
 		uint64_t words[IPSEC_FLOW_WORDS], bit = UINT64_C(1) << i;
-		struct ipsec_flow odd;
+		struct ipsec_flow_brief brief;
+		enum flow_kind kind;
 
 		if (q->by != NULL)
 			from.by = by_of(q, i);
@@ -201,21 +229,25 @@ look_at_flows(struct ipsec_cache_worker *w, const struct question *q, uint64_t m
 			from.mark = mark_of(w, q, i);
 			where = ipsec_flow_where(&from, uses);
 		}
-		if (unlikely(!ipsec_flow_words(
-			    words, q->v->pkts[i], &q->v->views[i], from.by, where, uses))) {
-			if ((q->v->views[i].flags & PACKET_F_L3) == 0) {
-				flows.foreign |= bit;
+		if (likely(ipsec_flow_brief(&brief, m, view, from.by, where, uses))) {
+			if (ipsec_flow_brief_same(&brief, &before)) {
+				flows.same |= bit;
 				continue;
 			}
-			if (!ipsec_flow_fill(&odd, q->v->pkts[i], &q->v->views[i], &from, uses)) {
-				flows.unknown |= bit;
+			before = brief;
+			ipsec_flow_words4(words, &brief);
+		} else {
+			before.rest = IPSEC_FLOW_NOT_BRIEF;
+			kind = look_closely(words, m, view, &from, where, uses);
+			if (unlikely(kind != FLOW_KNOWN)) {
+				flows.foreign |= kind == FLOW_FOREIGN ? bit : 0;
+				flows.unknown |= kind == FLOW_UNKNOWN ? bit : 0;
 				continue;
 			}
-			memcpy(words, &odd, sizeof(words));
-		}
-		if (ipsec_flow_same(words, last)) {
-			flows.same |= bit;
-			continue;
+			if (ipsec_flow_same(words, last)) {
+				flows.same |= bit;
+				continue;
+			}
 		}
 		for (k = 0; k < IPSEC_FLOW_WORDS; k++)
 			w->flows[i][k] = words[k];
@@ -264,27 +296,41 @@ decide_cached(struct ipsec_cache_worker *w, const struct question *q, uint64_t m
 	const struct ipsec_cache_decision **decisions)
 {
 	struct flows flows = look_at_flows(w, q, mask);
-	struct ipsec_cache_decision *d = NULL;
-	enum found found = FOUND;
-	uint64_t hits = 0;
-	unsigned int i;
+	uint64_t look, train, hits = 0;
+	struct ipsec_cache_decision *d;
+	enum found found;
+	unsigned int i, k;
 
-	packet_mask_for_each (i, flows.look | flows.same) {
-		if ((flows.look >> i & 1) != 0 || unlikely(found == FOUND_ALONE)) {
-			d = next_decision(w);
-			if (likely((flows.look >> i & 1) != 0))
-				found = look_up(w, q, i, d);
-			else
-				decide_slowly(w, q, i, d);
-			hits -= found != FOUND;
+	for (look = flows.look; look != 0;) {
+		i = (unsigned int)__builtin_ctzll(look);
+		look &= look - 1;
+		/* what is behind it, up to the next that is looked up */
+		train = flows.same & UINT64_MAX << i;
+		if (look != 0)
+			train &= (look & -look) - 1;
+		decisions[i] = d = next_decision(w);
+		found = look_up(w, q, i, d);
+		count_drop(w, d, 1);
+		hits += found == FOUND;
+		if (train == 0)
+			continue;
+		if (unlikely(found == FOUND_ALONE)) {
+			packet_mask_for_each (k, train) {
+				decisions[k] = d = next_decision(w);
+				decide_slowly(w, q, k, d);
+				count_drop(w, d, 1);
+			}
+			continue;
 		}
-		hits++;
-		decisions[i] = d;
-		count_drop(w, d);
+		packet_mask_for_each (k, train)
+			decisions[k] = d;
+		k = (unsigned int)__builtin_popcountll(train);
+		hits += k;
+		count_drop(w, d, k);
 	}
 	packet_mask_for_each (i, flows.unknown) {
 		decisions[i] = &decision_unknown;
-		count_drop(w, &decision_unknown);
+		count_drop(w, &decision_unknown, 1);
 	}
 	packet_mask_for_each (i, flows.foreign)
 		decisions[i] = &decision_route;
@@ -311,6 +357,6 @@ ipsec_cache_decide(struct ipsec_cache_worker *w, const struct packet_vector *v, 
 		}
 		decisions[i] = d = next_decision(w);
 		decide_slowly(w, &q, i, d);
-		count_drop(w, d);
+		count_drop(w, d, 1);
 	}
 }
