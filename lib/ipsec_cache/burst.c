@@ -101,7 +101,7 @@ struct question {
 	uint32_t in_ifindex;
 };
 
-/* What a packet's view and bytes do not say of it. */
+/* What a packet's view and bytes do not say of it: the SA that it came by, its mark. */
 static inline uint64_t
 by_of(const struct question *q, unsigned int i)
 {

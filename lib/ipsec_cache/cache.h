@@ -20,11 +20,11 @@
  * acquires what the writer did before taking the token, the bump included; and until it did nothing
  * is freed. So an entry can be born stale, for a change that is under way; it never outlives it.
  *
- * The key leaves out fields that no policy uses, by `uses`, which is loaded after the epoch and
- * stored by writers before they publish a policy that needs more. A decision is always made for the
- * whole flow, so it is right for its packet; and it is kept for others only if `uses` is still the
- * same afterwards: had the look-up seen a policy that uses more, it would have seen the new `uses`
- * too.
+ * The key leaves out fields that no policy and no SA uses, by `uses`, which is loaded after the
+ * epoch and stored by writers before they publish one that needs more. A decision is always made
+ * for the whole flow, so it is right for its packet; and it is kept for others only if `uses` is
+ * still the same afterwards: had the look-up seen one that uses more, it would have seen the new
+ * `uses` too.
  */
 
 #include <assert.h>

@@ -17,11 +17,12 @@ struct ipsec_acquires; /* acquire.c */
 struct ipsec_devices; /* device.c */
 struct ipsec_lookaside; /* lookaside_dev.c */
 
-/* Which fields of a flow any policy or SA selector looks at. */
+/* Which fields of a flow any policy or SA selector looks at; and whether marks tell SAs apart. */
 #define IPSEC_USES_PORTS 0x1
 #define IPSEC_USES_MARK 0x2
 #define IPSEC_USES_IFINDEX 0x4
-#define IPSEC_USES_BITS 3
+#define IPSEC_USES_SA_MARK 0x8
+#define IPSEC_USES_BITS 4
 
 struct ipsec_cache {
 	struct ipsec_cache_conf conf;
@@ -43,7 +44,7 @@ struct ipsec_cache {
 	uint32_t arrivals; /* of devices: what failed before the last one may be tried again */
 	bool routes_changed; /* since the last tick */
 	char why[200]; /* the last sentence that had to be put together */
-	uint32_t users[IPSEC_USES_BITS]; /* policies and SAs that look at each field of `uses` */
+	uint32_t users[IPSEC_USES_BITS]; /* policies and SAs for each bit of `uses` */
 	/* Workers read these. */
 	_Atomic uint64_t epoch __rte_cache_aligned;
 	_Atomic uint32_t uses; /* IPSEC_USES_*; changed before the epoch is bumped */

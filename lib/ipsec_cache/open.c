@@ -160,7 +160,7 @@ find_sa(struct ipsec_cache_worker *w, const struct rte_mbuf *m, const struct end
 	int way;
 
 	*ours = true;
-	if (unlikely((w->uses & IPSEC_USES_MARK) != 0))
+	if (unlikely((w->uses & IPSEC_USES_SA_MARK) != 0))
 		mark = packet_meta(m, w->ic->conf.meta_offset)->mark;
 	if (likely(w->tables != NULL)) {
 		set = &w->tables->in[ipsec_in_hash(w->tables, spi, ends->daddr) >>
@@ -755,8 +755,11 @@ find_whose(struct ipsec_cache_worker *w, const struct rte_mbuf *m, const struct 
 		return rt;
 	}
 	rt = find_sa(w, m, ends, spi, ours);
-	/* a mark may tell SAs of one SPI apart */
-	last->rt = (w->uses & IPSEC_USES_MARK) == 0 ? rt : NULL;
+	/* a mark may tell SAs of one SPI apart; as in find_sa(), that may be news */
+	last->rt = NULL;
+	if (likely(w->tables != NULL && (w->uses & IPSEC_USES_SA_MARK) == 0 &&
+		    atomic_load_explicit(&w->ic->uses, memory_order_acquire) == w->uses))
+		last->rt = rt;
 	last->daddr[0] = ends->daddr[0];
 	last->daddr[1] = ends->daddr[1];
 	last->spi = spi;
@@ -860,8 +863,9 @@ prepare_all(struct ipsec_cache_worker *w, struct packet_vector *v, unsigned int 
 			*job = w->jobs[i];
 		if (job->rt != last) {
 			last = job->rt;
-			rte_prefetch0(last->words);
 			home = ipsec_worker_claim(w, job->rt);
+			if (likely(home == w->home))
+				rte_prefetch0(last->words);
 			over = ipsec_rt_over(last);
 			beside = (ipsec_load(&last->by) & IPSEC_BY_LOOKASIDE) != 0;
 		}
@@ -910,8 +914,8 @@ share_out(struct ipsec_cache_worker *w, unsigned int n, uint64_t apart,
 	unsigned int i, kept = 0;
 
 	for (i = 0; i < n; i++) {
-		struct ipsec_session *s = w->sessions[i];
 		struct ipsec_job *job = &w->jobs[i];
+		struct ipsec_session *s;
 
 		if ((apart >> i & 1) == 0) {
 			decrypt(w, job);
@@ -920,6 +924,7 @@ share_out(struct ipsec_cache_worker *w, unsigned int n, uint64_t apart,
 			kept++;
 			continue;
 		}
+		s = w->sessions[i];
 		if (likely(ipsec_session_is_protocol(s) ? ipsec_lookaside_whole(w, job, s, false)
 							: ipsec_lookaside_open(w, job, s)))
 			result->pending |= UINT64_C(1) << job->at;

@@ -301,11 +301,10 @@ ipsec_sad_find(const struct ipsec_cache *ic, const struct ipsec_cache_policy_spe
 
 /* The control thread: in and out. */
 
-/* What tells a packet that it is for from others, beside SPI and address. */
 static uint32_t
 sa_uses(const struct ipsec_cache_sa_spec *spec)
 {
-	return ipsec_selector_uses(&spec->info.sel) | (spec->mark.m != 0 ? IPSEC_USES_MARK : 0);
+	return ipsec_selector_uses(&spec->info.sel) | (spec->mark.m != 0 ? IPSEC_USES_SA_MARK : 0);
 }
 
 static void

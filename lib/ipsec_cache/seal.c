@@ -73,8 +73,9 @@ fold(uint32_t sum)
 }
 
 /*
- * What the packets of a run have in common. By value: a byte that is stored to a packet might be
- * one of the SA's as far as a compiler knows, which then reads it again.
+ * What the packets of a run have in common. By value, and nowhere by address: a byte that is stored
+ * to a packet might be one of the SA's as far as a compiler knows, which then reads it again. (And
+ * htons() is one instruction, which rte_cpu_to_be_16() of some versions is not.)
  */
 struct mould {
 	const uint8_t *header; /* the template */
@@ -274,8 +275,8 @@ shape_any(struct ipsec_cache_worker *w, struct ipsec_job *job, struct packet_vec
 	in = look_inside(ip, view->l3_end - view->l3_off, view->l3 == PACKET_L3_IPV4);
 	tfc = tfc_padding(rt, d, in.len);
 	pad = padding(in.len + tfc);
-	more = tfc + pad + TRAILER_MIN + rt->icv_len;
-	if (rt->header_len + in.len + more > UINT16_MAX)
+	more = tfc + pad + TRAILER_MIN + mould.icv_len;
+	if (mould.header_len + in.len + more > UINT16_MAX)
 		return false;
 	if ((end = ipsec_mbuf_extend(m, more)) == NULL)
 		return false;
@@ -289,13 +290,13 @@ shape_any(struct ipsec_cache_worker *w, struct ipsec_job *job, struct packet_vec
 	job->text = NULL;
 	job->icv = end;
 	job->len = in.len + tfc + pad + TRAILER_MIN;
-	outer = put_header(w, &mould, ip, &in, rt->header_len + in.len + more, job->seq);
-	ipsec_job_nonce(job, rt, ip - mould.esp_len, job->seq ^ rt->iv_mask);
+	outer = put_header(w, &mould, ip, &in, mould.header_len + in.len + more, job->seq);
+	ipsec_job_nonce(job, rt, ip - mould.esp_len, job->seq ^ mould.iv_mask);
 	i = (uint32_t)(rte_pktmbuf_mtod(m, uint8_t *) - (outer - RTE_ETHER_HDR_LEN));
 	m->data_off = (uint16_t)(m->data_off - i);
 	m->data_len = (uint16_t)(m->data_len + i);
 	m->pkt_len += i;
-	job->off = RTE_ETHER_HDR_LEN + rt->header_len;
+	job->off = RTE_ETHER_HDR_LEN + mould.header_len;
 	put_frame(&mould, m, view, outer);
 	return true;
 }
@@ -370,7 +371,7 @@ run_end(struct run *run, uint32_t seconds)
 		return;
 	if (likely(!run->shared))
 		ipsec_store(&run->rt->oseq, run->seq);
-	if (unlikely(run->session != NULL) && ipsec_session_is_protocol(run->session))
+	if (unlikely(run->whole))
 		ipsec_store(&run->session->reached, run->seq);
 	ipsec_rt_count(run->rt, run->packets, run->bytes, seconds);
 }

@@ -24,8 +24,8 @@ struct ipsec_job {
 	uint8_t *text; /* where the text lies in one piece; NULL: it does not */
 	uint8_t *icv; /* where its check value is, or belongs; likewise */
 	const uint8_t *aad;
-	/* Of the text, or of ESP until that has been prepared. `off` is from the frame's first
-	 * byte, and sealed only there if the text is not in one piece. */
+	/* Of the text; opening, of ESP until that has been prepared. `off` is from the frame's
+	 * first byte; sealing, it is set only if the text is not in one piece. */
 	uint32_t len, off;
 	uint8_t nonce[IPSEC_NONCE_LEN];
 	uint8_t aad_len;
@@ -76,7 +76,8 @@ struct ipsec_cache_worker {
 	struct ipsec_entry *entries[PACKET_VECTOR_MAX];
 	uint64_t hashes[PACKET_VECTOR_MAX];
 	uint64_t seqs[PACKET_VECTOR_MAX];
-	struct ipsec_session *sessions[PACKET_VECTOR_MAX]; /* of jobs that are a device's */
+	/* Of jobs that are a crypto device's; of others what it was. */
+	struct ipsec_session *sessions[PACKET_VECTOR_MAX];
 
 	_Atomic(struct ipsec_tables *) next_tables __rte_cache_aligned; /* the control thread's */
 };
