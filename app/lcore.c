@@ -40,10 +40,30 @@ worker_sleep(const struct worker *w)
 	rte_rcu_qsbr_thread_online(w->app->qsbr, w->id);
 }
 
+/* Nothing waits in the Tx queues that the worker drains. */
 static bool
-worker_waits_for_devices(const struct worker *w)
+worker_has_sent(const struct worker *w)
 {
-	return w->mode->busy != NULL && w->mode->busy(w);
+	for (unsigned int i = 0; i < w->n_serves; i++) {
+		if (!sched_nolock_empty(w->serves[i]))
+			return false;
+	}
+	return true;
+}
+
+unsigned int
+worker_round(struct worker *w)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < w->n_streams; i++)
+		n += pipeline_poll(w, w->streams[i]);
+	if (w->mode->turn != NULL)
+		n += w->mode->turn(w);
+	for (unsigned int i = 0; i < w->n_serves; i++)
+		n += sched_nolock_drain(w->serves[i], w->id);
+	rte_rcu_qsbr_quiescent(w->app->qsbr, w->id);
+	return n;
 }
 
 static int
@@ -55,16 +75,9 @@ worker_main(void *arg)
 	RTE_PER_LCORE(own_drops) = &w->drops;
 	rte_rcu_qsbr_thread_online(qsbr, w->id);
 	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
-		unsigned int n = 0;
+		unsigned int n = worker_round(w);
 
-		for (unsigned int i = 0; i < w->n_streams; i++)
-			n += pipeline_poll(w, w->streams[i]);
-		if (w->mode->turn != NULL)
-			w->mode->turn(w);
-		for (unsigned int i = 0; i < w->n_serves; i++)
-			n += sched_nolock_drain(w->serves[i], w->id);
-		rte_rcu_qsbr_quiescent(qsbr, w->id);
-		if (unlikely(w->idle_sleep != 0) && n == 0 && !worker_waits_for_devices(w))
+		if (unlikely(w->idle_sleep != 0) && n == 0 && worker_has_sent(w))
 			worker_sleep(w);
 	}
 	rte_rcu_qsbr_thread_offline(qsbr, w->id);
@@ -416,7 +429,7 @@ drain_all(struct app *a)
 static bool
 turn_for(struct worker *w)
 {
-	if (w->n_streams == 0 || !worker_waits_for_devices(w))
+	if (w->n_streams == 0 || w->mode->busy == NULL || !w->mode->busy(w))
 		return false;
 	w->mode->turn(w);
 	return true;

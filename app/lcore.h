@@ -89,6 +89,13 @@ struct deal {
 int workers_create(struct app *app);
 void workers_destroy(struct app *app);
 
+/*
+ * One round of a worker: polls its streams, goes on with what others gave it, drains its Tx queues,
+ * reports quiescence. Returns how many packets that were: 0, it found nothing. On its lcore; or by
+ * the control thread in its place, as a test does.
+ */
+unsigned int worker_round(struct worker *worker);
+
 /* True if a worker runs on that lcore. */
 bool worker_has_lcore(const struct app *app, unsigned int lcore);
 /* `set corelist`: forward with these n lcores, in this order. While stopped. */

@@ -462,7 +462,7 @@ set_idle_exit(struct options *opt, const char *arg)
 static const char *
 set_idle_sleep(struct options *opt, const char *arg)
 {
-	return number(arg, 0, 10000, &opt->idle_sleep);
+	return number(arg, 0, 1000, &opt->idle_sleep);
 }
 
 static const struct option_def defs[] = {

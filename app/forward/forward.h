@@ -29,8 +29,9 @@ struct forward_mode {
 		struct worker *worker, const struct stream *stream, struct packet_vector *vector);
 	/* Makes packets instead of receiving them; returns how many. NULL: receives. */
 	unsigned int (*generate)(struct worker *worker, struct stream *stream);
-	/* Once a loop of each worker, beside the polling. NULL: nothing to do. */
-	void (*turn)(struct worker *worker);
+	/* Once a loop of each worker, beside the polling; returns the packets it went on with.
+	 * NULL: nothing to do. */
+	unsigned int (*turn)(struct worker *worker);
 	/* Packets of the worker's are under way, and turn() goes on with them. NULL: never. While
 	 * it does not run the control thread may ask, and call turn() for it. */
 	bool (*busy)(const struct worker *worker);

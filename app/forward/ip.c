@@ -613,17 +613,17 @@ send_frame(struct worker *worker, struct ip_reply *reply)
 		pipeline_send(worker, port, (uint16_t)(worker->id % port->n_txq), &one);
 }
 
-static void
+static unsigned int
 ip_turn(struct worker *worker)
 {
 	struct rte_ring *ring = worker->app->ip->replies[worker->id];
 	struct ip_reply replies[REPLIES_BURST];
-	unsigned int n;
+	unsigned int n, back = 0;
 
 	if (unlikely(ipsec_cache_busy(worker->ipsec)))
-		ip_esp_poll(worker);
+		back = ip_esp_poll(worker);
 	if (likely(rte_ring_empty(ring)))
-		return;
+		return back;
 	n = rte_ring_dequeue_burst_elem(ring, replies, sizeof(replies[0]), REPLIES_BURST, NULL);
 	for (unsigned int i = 0; i < n;) {
 		if (replies[i].kind == REPLY_FRAME)
@@ -631,6 +631,7 @@ ip_turn(struct worker *worker)
 		else
 			i += ip_esp_handed(worker, &replies[i], n - i);
 	}
+	return back + n;
 }
 
 static bool

@@ -407,11 +407,11 @@ goes_with(const struct ipsec_cache_done *a, const struct ipsec_cache_done *b)
 	return !b->failed && a->sealed == b->sealed && a->m->port == b->m->port;
 }
 
-void
+unsigned int
 ip_esp_poll(struct worker *worker)
 {
 	struct ipsec_cache_done done[POLL_BURST];
-	unsigned int n, i, k;
+	unsigned int n, i, k, all = 0;
 
 	do {
 		ipsec_cache_begin(worker->ipsec);
@@ -426,5 +426,7 @@ ip_esp_poll(struct worker *worker)
 				k++;
 			go_on(worker, &done[i], k - i);
 		}
+		all += n;
 	} while (n == POLL_BURST);
+	return all;
 }

@@ -44,8 +44,8 @@ bool ip_esp_is(const struct burst *b, unsigned int i);
  * checked, or it is our own.
  */
 void ip_esp_burst(struct burst *b, struct packet_vector *vector, uint32_t in_ifindex);
-/* Goes on with what crypto devices finished. */
-void ip_esp_poll(struct worker *worker);
+/* Goes on with what crypto devices finished; returns how many packets. */
+unsigned int ip_esp_poll(struct worker *worker);
 /*
  * Takes the replies of one kind and port from the front of replies[0..n), the first of which is no
  * REPLY_FRAME. Returns how many.

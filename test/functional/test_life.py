@@ -128,7 +128,7 @@ def cpu_seconds(program):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-@pytest.mark.parametrize("idle_sleep", [None, 2000])
+@pytest.mark.parametrize("idle_sleep", [None, 1000])
 def test_idle_sleep(millrace, idle_sleep):
     """With nothing to do a worker takes its CPU, or next to nothing of it; configuring waits for neither."""
     program = millrace(["net_ring0", "net_ring1"], commands=["start"], idle_sleep=idle_sleep).wait_ready()

@@ -34,7 +34,7 @@ def leftovers(directory):
     ("--ipsec-offload=on", "auto, explicit, off"),
     ("--ipsec-offload", "ipsec-offload"),
     ("--idle-exit=-1", "idle-exit"),
-    ("--idle-sleep=10001", "idle-sleep"),
+    ("--idle-sleep=1001", "idle-sleep"),
     ("--crypto=gpu", "crypto"),
     ("--stats-period=x", "stats-period"),
     ("word", "word"),

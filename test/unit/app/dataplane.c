@@ -162,18 +162,10 @@ dataplane_inject_marked(
 	assert_int_equal(rte_ring_enqueue(wires[port].rx, m), 0);
 }
 
-void
+unsigned int
 dataplane_turn(void)
 {
-	struct worker *w = &app.workers[0];
-
-	for (unsigned int i = 0; i < w->n_streams; i++)
-		pipeline_poll(w, w->streams[i]);
-	if (w->mode->turn != NULL)
-		w->mode->turn(w);
-	for (unsigned int i = 0; i < w->n_serves; i++)
-		sched_nolock_drain(w->serves[i], w->id);
-	rte_rcu_qsbr_quiescent(app.qsbr, w->id);
+	return worker_round(&app.workers[0]);
 }
 
 void

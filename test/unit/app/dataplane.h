@@ -40,8 +40,8 @@ void dataplane_inject_cut(unsigned int port, const void *frame, uint32_t len, ui
 /* Puts one on as if a driver had marked it so: ol_flags, and port. */
 void dataplane_inject_marked(
 	unsigned int port, const void *frame, uint32_t len, uint64_t flags, uint16_t mark_port);
-/* One turn of the worker: every stream polled, every Tx queue drained, quiescence reported. */
-void dataplane_turn(void);
+/* One round of the worker: worker_round(). */
+unsigned int dataplane_turn(void);
 /* Deals the streams out anew, after ports came or went. */
 void dataplane_deal(void);
 /* One tick of the control thread: what it looks after without being asked. */

@@ -402,6 +402,25 @@ gateway_that_is_silent_fails(void **state)
 	dataplane_expect_nothing();
 }
 
+/* What others gave it is something: a worker that sleeps when it finds nothing must not then. */
+static void
+a_round_says_whether_it_found_anything(void **state)
+{
+	uint8_t in[60];
+
+	(void)state;
+	dataplane_command("ip route add 198.51.100.0/24 via 203.0.113.2");
+	frame_to_us(in);
+	assert_int_equal(dataplane_turn(), 0);
+	dataplane_inject(0, in, sizeof(in));
+	assert_true(dataplane_turn() > 0);
+	assert_int_equal(dataplane_turn(), 0);
+	ip_control(&app); /* asks who has the gateway's address, by way of the worker */
+	assert_true(dataplane_turn() > 0);
+	expect_arp_request(1, ours1, gateway);
+	assert_int_equal(dataplane_turn(), 0);
+}
+
 static void
 arp_answers_for_our_addresses(void **state)
 {
@@ -772,6 +791,7 @@ main(void)
 		T(gateway_is_asked_for_and_packets_wait),
 		T(connected_host_is_asked_for),
 		T(gateway_that_is_silent_fails),
+		T(a_round_says_whether_it_found_anything),
 		T(arp_answers_for_our_addresses),
 		T(malformed_arp_teaches_nothing),
 		T(echo_is_answered),
