@@ -4,6 +4,7 @@
 """ESP by NICs that do it: who gets what (--ipsec-offload, `offload dev`), and what becomes of it when ports
 go down, are reset or pulled out, or lose what they were told. Never a byte in clear on the outer wire."""
 
+import contextlib
 import re
 import subprocess
 
@@ -188,10 +189,17 @@ class NicPair(Pair):
 
         wait_for(more, "the NIC's work")
 
+    @contextlib.contextmanager
     def traffic(self):
-        return subprocess.Popen(
+        """All the while in both directions."""
+        pinging = subprocess.Popen(
             self.wires.argv("a", "ping", "-q", "-i", "0.01", "-s", "200", "-p", PATTERN, "-w", "60", "198.18.2.2"),
             stdout=subprocess.DEVNULL)
+        try:
+            yield
+        finally:
+            pinging.kill()
+            pinging.wait()
 
     def stats(self, side):
         return nic.stats(self.gateways[side].program, OUTSIDE[side])
@@ -217,8 +225,7 @@ def test_sas_outlive_their_ports_troubles(millrace, wires, kind):
     pair = NicPair(millrace, wires, kind)
     one = pair.gateways[0].program
     pair.by_nic()
-    pinging = pair.traffic()
-    try:
+    with pair.traffic():
         for _ in range(2):
             nic.event(one, 1, "intr_reset")
         wait_for(lambda: "(p1) was reset" in one.output, "the reset")
@@ -236,9 +243,6 @@ def test_sas_outlive_their_ports_troubles(millrace, wires, kind):
         pair.anew()
         pair.ping()
         assert all("p1: " in sa["why_not"] for sa in one.telemetry("/millrace/ipsec/sa").values())
-    finally:
-        pinging.kill()
-        pinging.wait()
     pair.finish()
 
 
@@ -248,8 +252,7 @@ def test_a_nic_that_forgets_or_storms(millrace, wires, kind):
     pair = NicPair(millrace, wires, kind)
     one = pair.gateways[0].program
     pair.by_nic()
-    pinging = pair.traffic()
-    try:
+    with pair.traffic():
         # Among other things it says that lifetimes are over.
         nic.event(one, 1, "storm", 20000)
         pair.anew()
@@ -263,9 +266,6 @@ def test_a_nic_that_forgets_or_storms(millrace, wires, kind):
         pair.ping()
         pair.anew()
         pair.by_nic()
-    finally:
-        pinging.kill()
-        pinging.wait()
     pair.finish(but=("tx_lost", "destroyed_in_use"))  # what it forgot counts as that
 
 
@@ -274,16 +274,12 @@ def test_a_port_is_pulled_out(millrace, wires, kind):
     pair = NicPair(millrace, wires, kind)
     one = pair.gateways[0].program
     pair.by_nic()
-    pinging = pair.traffic()
-    try:
+    with pair.traffic():
         nic.event(one, 1, "intr_rmv")
         wait_for(lambda: "(p1) was removed" in one.output, "the removal")
         wait_for(lambda: one.telemetry("/millrace/ipsec")["sessions"] == 0, "the end of sessions")
         wait_for(lambda: one.telemetry("/millrace/ipsec")["sessions_dying"] == 0, "the end of sessions")
         assert len(one.telemetry("/millrace/ipsec/sa")) == 2
-    finally:
-        pinging.kill()
-        pinging.wait()
     for gateway in pair.gateways:
         gateway.program.stop()
         assert "did not come back" not in gateway.program.output

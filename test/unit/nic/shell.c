@@ -15,9 +15,9 @@
 
 #include <inttypes.h>
 
+#include "line.h"
 #include "world.h"
 
-#define LINE_MAX_LEN 200000
 #define SESSIONS_MAX 4096u
 
 static struct {
@@ -25,52 +25,6 @@ static struct {
 	void *handle;
 } sessions[SESSIONS_MAX];
 static unsigned int n_sessions;
-
-/* The value of key=... in the line, or NULL. Valid until the next call but one. */
-static const char *
-word(const char *line, const char *key)
-{
-	static char values[2][LINE_MAX_LEN];
-	static unsigned int turn;
-	size_t len = strlen(key), n;
-	const char *p = line;
-
-	while ((p = strchr(p, ' ')) != NULL) {
-		p++;
-		if (strncmp(p, key, len) == 0 && p[len] == '=') {
-			turn ^= 1;
-			n = strcspn(p + len + 1, " \n");
-			memcpy(values[turn], p + len + 1, n);
-			values[turn][n] = '\0';
-			return values[turn];
-		}
-	}
-	return NULL;
-}
-
-static uint64_t
-number(const char *line, const char *key, uint64_t otherwise)
-{
-	const char *value = word(line, key);
-
-	return value != NULL ? strtoull(value, NULL, 0) : otherwise;
-}
-
-static unsigned int
-digit(char c)
-{
-	return c <= '9' ? (unsigned int)(c - '0') : (unsigned int)(c - 'a' + 10);
-}
-
-static size_t
-hex(const char *text, uint8_t *to, size_t max)
-{
-	size_t n;
-
-	for (n = 0; n < max && text[2 * n] != '\0'; n++)
-		to[n] = (uint8_t)(digit(text[2 * n]) << 4 | digit(text[2 * n + 1]));
-	return n;
-}
 
 static void
 do_options(const char *line, struct rte_security_ipsec_xform *x)
