@@ -131,6 +131,13 @@ is_local(const struct ipsec_cache_worker *w, const struct ends *ends)
 	return hop.kind == IPSEC_CACHE_HOP_LOCAL;
 }
 
+static inline bool
+is_to(const struct ipsec_cache_rt *rt, const struct ends *ends)
+{
+	return rt->family == ends->family && rt->daddr[0] == ends->daddr[0] &&
+		rt->daddr[1] == ends->daddr[1];
+}
+
 /* The way of a set that has the SA, or -1. */
 static inline int
 find_in(const struct ipsec_in_set *set, uint64_t epoch, const struct ends *ends, __be32 spi,
@@ -141,33 +148,42 @@ find_in(const struct ipsec_in_set *set, uint64_t epoch, const struct ends *ends,
 	for (i = 0; i < IPSEC_IN_WAYS; i++) {
 		/* the epoch first: with an old one the SA may be gone */
 		if (set->epoch[i] == epoch && set->spi[i] == spi && set->mark[i] == mark &&
-			set->rt[i] != NULL && set->rt[i]->family == ends->family &&
-			set->rt[i]->daddr[0] == ends->daddr[0] &&
-			set->rt[i]->daddr[1] == ends->daddr[1])
+			set->rt[i] != NULL && is_to(set->rt[i], ends))
 			return (int)i;
 	}
 	return -1;
 }
 
+/* What the cache said last in a burst: packets of one SA come in trains. */
+struct train {
+	struct ipsec_cache_rt *rt; /* NULL: nothing yet */
+	uint32_t mark;
+};
+
 /* The SA of a packet for us; NULL: none, and *ours says if it is for us at all. */
 static inline struct ipsec_cache_rt *
 find_sa(struct ipsec_cache_worker *w, const struct rte_mbuf *m, const struct ends *ends, __be32 spi,
-	bool *ours)
+	struct train *train, bool *ours)
 {
+	struct ipsec_cache_rt *rt = train->rt;
 	struct ipsec_in_set *set = NULL;
-	struct ipsec_cache_rt *rt;
 	uint32_t mark = 0;
 	int way;
 
 	*ours = true;
 	if (unlikely((w->uses & IPSEC_USES_SA_MARK) != 0))
 		mark = packet_meta(m, w->ic->conf.meta_offset)->mark;
+	if (likely(rt != NULL && rt->spi == spi && train->mark == mark && is_to(rt, ends))) {
+		ipsec_add(&w->in_hits, 1);
+		return rt;
+	}
 	if (likely(w->tables != NULL)) {
 		set = &w->tables->in[ipsec_in_hash(w->tables, spi, ends->daddr) >>
 			w->tables->in_shift];
 		if (likely((way = find_in(set, w->epoch, ends, spi, mark)) >= 0)) {
 			ipsec_add(&w->in_hits, 1);
-			return set->rt[way];
+			*train = (struct train){ set->rt[way], mark };
+			return train->rt;
 		}
 	}
 	ipsec_add(&w->in_misses, 1);
@@ -186,6 +202,7 @@ find_sa(struct ipsec_cache_worker *w, const struct rte_mbuf *m, const struct end
 	set->spi[way] = spi;
 	set->mark[way] = mark;
 	set->epoch[way] = w->epoch;
+	*train = (struct train){ rt, mark };
 	return rt;
 }
 
@@ -734,43 +751,10 @@ fail_if_ours(struct ipsec_cache_worker *w, const struct packet_vector *v,
 		result->not_ours |= UINT64_C(1) << i;
 }
 
-/* Whose the packet before was: they come in trains. */
-struct whose {
-	struct ipsec_cache_rt *rt; /* NULL: none yet */
-	uint64_t daddr[2];
-	__be32 spi;
-	uint8_t family;
-};
-
-/* find_sa(), but for packets that follow their like. */
-static inline struct ipsec_cache_rt *
-find_whose(struct ipsec_cache_worker *w, const struct rte_mbuf *m, const struct ends *ends,
-	__be32 spi, struct whose *last, bool *ours)
-{
-	struct ipsec_cache_rt *rt = last->rt;
-
-	if (likely(rt != NULL && spi == last->spi && ends->daddr[0] == last->daddr[0] &&
-		    ends->daddr[1] == last->daddr[1] && ends->family == last->family)) {
-		ipsec_add(&w->in_hits, 1);
-		return rt;
-	}
-	rt = find_sa(w, m, ends, spi, ours);
-	/* a mark may tell SAs of one SPI apart; as in find_sa(), that may be news */
-	last->rt = NULL;
-	if (likely(w->tables != NULL && (w->uses & IPSEC_USES_SA_MARK) == 0 &&
-		    atomic_load_explicit(&w->ic->uses, memory_order_acquire) == w->uses))
-		last->rt = rt;
-	last->daddr[0] = ends->daddr[0];
-	last->daddr[1] = ends->daddr[1];
-	last->spi = spi;
-	last->family = ends->family;
-	return rt;
-}
-
 /* Finds the SA of ESP that a job says where it lies. False: there is no job for it. */
 static inline bool
 begin_job(struct ipsec_cache_worker *w, const struct packet_vector *v, struct ipsec_job *job,
-	struct whose *last, struct ipsec_cache_result *result)
+	struct train *train, struct ipsec_cache_result *result)
 {
 	const struct rte_mbuf *m = v->pkts[job->at];
 	const struct packet_view *view = &v->views[job->at];
@@ -788,7 +772,7 @@ begin_job(struct ipsec_cache_worker *w, const struct packet_vector *v, struct ip
 	}
 	memcpy(&spi, p, sizeof(spi));
 	look_outside(m, view, &ends);
-	if (unlikely((rt = find_whose(w, m, &ends, spi, last, &ours)) == NULL)) {
+	if (unlikely((rt = find_sa(w, m, &ends, spi, train, &ours)) == NULL)) {
 		if (ours)
 			ipsec_worker_fail(w, result, job->at, IPSEC_CACHE_ESP_NO_SA);
 		else
@@ -818,7 +802,7 @@ sort_out(struct ipsec_cache_worker *w, const struct packet_vector *v, uint64_t m
 	struct ipsec_cache_result *result)
 {
 	enum ipsec_cache_error error = IPSEC_CACHE_ESP_MALFORMED;
-	struct whose last = { 0 };
+	struct train train = { 0 };
 	unsigned int i, n = 0;
 
 	packet_mask_for_each (i, mask) {
@@ -827,7 +811,7 @@ sort_out(struct ipsec_cache_worker *w, const struct packet_vector *v, uint64_t m
 		switch (look(v->pkts[i], &v->views[i], job, &error)) {
 		case KIND_ESP:
 			job->at = (uint8_t)i;
-			n += begin_job(w, v, job, &last, result);
+			n += begin_job(w, v, job, &train, result);
 			break;
 		case KIND_DROP:
 			fail_if_ours(w, v, result, i, error);

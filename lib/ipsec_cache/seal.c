@@ -46,12 +46,12 @@ struct inner {
 };
 
 static inline struct inner
-look_inside(const uint8_t *ip, uint32_t len, bool v4)
+look_inside(const uint8_t *ip, const struct packet_view *view)
 {
-	struct inner in = { .len = len };
+	struct inner in = { .len = view->l3_end - view->l3_off };
 	uint32_t first;
 
-	if (likely(v4)) {
+	if (likely(view->l3 == PACKET_L3_IPV4)) {
 		in.tos = ip[1];
 		in.df = ip[6] & IPV4_DF;
 		in.proto = IPPROTO_IPIP;
@@ -229,7 +229,7 @@ shape_plain(struct ipsec_cache_worker *w, const struct mould *mould, struct rte_
 		    from < IPSEC_HEADER_ROOM + RTE_ETHER_HDR_LEN ||
 		    m->buf_len < m->data_off + view->l3_end + TRAILER_STORE + IPSEC_ICV_MAX))
 		return false;
-	in = look_inside(ip, view->l3_end - view->l3_off, view->l3 == PACKET_L3_IPV4);
+	in = look_inside(ip, view);
 	pad = padding(in.len);
 	end = trailer(pad, in.proto);
 	memcpy(ip + in.len, &end, TRAILER_STORE);
@@ -272,7 +272,7 @@ shape_any(struct ipsec_cache_worker *w, struct ipsec_job *job, struct packet_vec
 	v->pkts[job->at] = m;
 	ipsec_mbuf_cut(m, view->l3_end);
 	ip = rte_pktmbuf_mtod_offset(m, uint8_t *, view->l3_off);
-	in = look_inside(ip, view->l3_end - view->l3_off, view->l3 == PACKET_L3_IPV4);
+	in = look_inside(ip, view);
 	tfc = tfc_padding(rt, d, in.len);
 	pad = padding(in.len + tfc);
 	more = tfc + pad + TRAILER_MIN + mould.icv_len;
@@ -303,9 +303,9 @@ shape_any(struct ipsec_cache_worker *w, struct ipsec_job *job, struct packet_vec
 
 /*
  * Numbers for the packets of an SA that lcores share: one addition for all of them. A number beyond
- * the last one is given as 0.
+ * the last one is given as 0. Returns which they are.
  */
-static void
+static uint64_t
 number_shared(struct ipsec_cache_worker *w, uint64_t mask,
 	const struct ipsec_cache_decision *const *decisions, struct ipsec_cache_rt *rt)
 {
@@ -324,6 +324,7 @@ number_shared(struct ipsec_cache_worker *w, uint64_t mask,
 	packet_mask_for_each (i, mine) {
 		w->seqs[i] = seq < rt->oseq_max ? ++seq : 0;
 	}
+	return mine;
 }
 
 /* Packets of one SA that follow each other. What they change in it is written when they end. */
@@ -413,13 +414,8 @@ run_begin(struct ipsec_cache_worker *w, struct run *run, uint64_t mask, unsigned
 	run->seq_max = rt->oseq_max;
 	run->packets = run->bytes = 0;
 	run->odd = run_limits(run) || run->home != w->home;
-	if (unlikely(run->shared) && (run->numbered >> i & 1) == 0) {
-		number_shared(w, mask & UINT64_MAX << i, decisions, rt);
-		packet_mask_for_each (i, mask) {
-			if (decisions[i]->rt == rt)
-				run->numbered |= UINT64_C(1) << i;
-		}
-	}
+	if (unlikely(run->shared) && (run->numbered >> i & 1) == 0)
+		run->numbered |= number_shared(w, mask & UINT64_MAX << i, decisions, rt);
 }
 
 /* May the run's next packet go? */
